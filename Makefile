@@ -1,0 +1,40 @@
+# every target works on a fresh machine with python 3.11 or newer; `make` alone lists them
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## build .venv, so that .venv/bin/clawback runs
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("clawback needs python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: install ## play the story on the sandbox: real systemd, real ssh, a local Slack workspace
+	$(BIN)/clawback demo --once
+
+test: install ## every test, with real servers
+	$(BIN)/pytest
+
+check: install ## format, lint, types, import contracts, unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/house tests/policies tests/bot -m "not real"
+
+lock: ## renew requirements/*.txt (needs pip-tools)
+	pip-compile -q --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe -o requirements/runtime.txt pyproject.toml
+	pip-compile -q --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe --extra sandbox --extra test -c requirements/runtime.txt -o requirements/dev.txt pyproject.toml requirements/build.in
+
+clean: ## remove what install made
+	rm -rf $(VENV)

@@ -1,0 +1,229 @@
+"""The life of a change: one table of transitions, and the state as a fold over its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from policies import events as e
+from policies.intents import Actor
+from policies.plan import Plan, Step
+
+State = Literal[
+    "new",
+    "asked",
+    "planned",
+    "refused",
+    "nothing_to_do",
+    "approved",
+    "denied",
+    "expired",
+    "running",
+    "held",
+    "undoing",
+    "unknown",
+    "succeeded",
+    "rolled_back",
+    "failed",
+    "aborted",
+]
+STATES: tuple[State, ...] = get_args(State)
+ENDED: frozenset[State] = frozenset(
+    {"refused", "nothing_to_do", "denied", "expired", "succeeded", "rolled_back", "failed", "aborted"}
+)
+WORKING: frozenset[State] = frozenset({"approved", "running", "undoing", "unknown"})
+
+# (state, event kind) -> next state. What is not here cannot happen. `approval_given` stays "planned" until the
+# quorum is reached; everything that keeps the state is listed too, so that the table is the whole truth.
+TABLE: dict[tuple[State, str], State] = {
+    ("new", "asked"): "asked",
+    ("asked", "planned"): "planned",
+    ("asked", "refused"): "refused",
+    ("asked", "nothing_to_do"): "nothing_to_do",
+    ("planned", "approval_given"): "approved",
+    ("planned", "denied"): "denied",
+    ("planned", "expired"): "expired",
+    ("planned", "aborted"): "aborted",
+    ("approved", "started"): "running",
+    ("approved", "replan"): "asked",
+    ("approved", "refused"): "refused",
+    ("approved", "held"): "held",
+    ("approved", "abort_asked"): "approved",
+    ("approved", "aborted"): "aborted",
+    ("running", "started"): "running",
+    ("running", "replan"): "asked",
+    ("running", "step_started"): "running",
+    ("running", "step_done"): "running",
+    ("running", "gate_passed"): "running",
+    ("running", "gate_failed"): "running",
+    ("running", "proved"): "running",
+    ("running", "abort_asked"): "running",
+    ("running", "undo_started"): "undoing",
+    ("running", "held"): "held",
+    ("running", "unknown"): "unknown",
+    ("running", "succeeded"): "succeeded",
+    ("running", "failed"): "failed",
+    ("running", "aborted"): "aborted",
+    ("unknown", "started"): "unknown",
+    ("unknown", "step_done"): "running",
+    ("unknown", "held"): "held",
+    ("unknown", "abort_asked"): "unknown",
+    ("held", "retry_asked"): "running",
+    ("held", "undo_asked"): "undoing",
+    ("held", "keep_chosen"): "failed",
+    ("held", "started"): "held",
+    ("undoing", "started"): "undoing",
+    ("undoing", "undo_started"): "undoing",
+    ("undoing", "step_started"): "undoing",
+    ("undoing", "step_done"): "undoing",
+    ("undoing", "gate_passed"): "undoing",
+    ("undoing", "gate_failed"): "undoing",
+    ("undoing", "held"): "held",
+    ("undoing", "unknown"): "unknown",
+    ("undoing", "rolled_back"): "rolled_back",
+    ("undoing", "aborted"): "aborted",
+    ("undoing", "failed"): "failed",
+    **{(state, "click_refused"): state for state in STATES if state != "new"},
+}
+
+
+class IllegalTransition(ValueError):
+    """An event that the table does not allow in this state: a bug or a lost race, never recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one part (do or undo) has come. Indices are into plan.steps or plan.undo."""
+
+    started: int | None = None  # started, not done
+    done: tuple[int, ...] = ()
+    gates: tuple[tuple[int, str], ...] = ()  # passed, since the step was done
+    issued_at: float | None = None  # host clock of the last step done
+    before: e.Incarnation | None = None  # incarnation that the last restart replaced
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change as its events tell it. `version` is the number of its events, for compare-and-set."""
+
+    id: str
+    version: int = 0
+    state: State = "new"
+    asked: e.Asked | None = None
+    asked_at: float = 0.0
+    planned: e.Planned | None = None
+    planned_at: float = 0.0
+    approvals: tuple[e.ApprovalGiven, ...] = ()
+    order: str | None = None
+    started_at: float = 0.0
+    tokens: dict[str, int] = field(default_factory=dict)
+    do: Progress = Progress()
+    undo: Progress = Progress()
+    undoing: bool = False  # also while held or unknown during an undo
+    undo_reason: e.UndoStarted | None = None
+    abort: Actor | None = None
+    failed_gate: e.GateFailed | None = None
+    proved: e.Proved | None = None
+    last: e.Event | None = None
+    ended_at: float | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The approved plan; before approval the default one."""
+        if self.planned is None:
+            return None
+        for plan in self.planned.plans:
+            if plan.order == self.order:
+                return plan
+        return self.planned.plans[0] if self.planned.plans else None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of the part that is being worked on."""
+        plan = self.plan
+        if plan is None:
+            return ()
+        return plan.undo if self.undoing else plan.steps
+
+    @property
+    def progress(self) -> Progress:
+        """The progress of the part that is being worked on."""
+        return self.undo if self.undoing else self.do
+
+    @property
+    def ended(self) -> bool:
+        """No event but a refused click can follow."""
+        return self.state in ENDED
+
+
+def apply(change: Change, event: e.Event, at: float) -> Change:
+    """The change after one more event.
+
+    Raises: IllegalTransition when the table has no such row.
+    """
+    state = TABLE.get((change.state, event.kind))
+    if state is None:
+        message = f"{change.id}: `{event.kind}` cannot follow in state `{change.state}`"
+        raise IllegalTransition(message)
+    change = replace(change, version=change.version + 1)
+    if isinstance(event, e.ClickRefused):
+        return change
+    if isinstance(event, e.ApprovalGiven):
+        given = (*change.approvals, event)
+        if not event.complete:
+            return replace(change, approvals=given, last=event)
+        return replace(change, state=state, approvals=given, order=event.order, last=event)
+    if state == "running" and change.undoing:
+        state = "undoing"  # an undo that was held or unknown goes on undoing
+    ended = at if state in ENDED else None
+    return _details(replace(change, state=state, last=event, ended_at=ended), event, at)
+
+
+def _details(change: Change, event: e.Event, at: float) -> Change:
+    if isinstance(event, e.Asked):
+        return replace(change, asked=event, asked_at=at)
+    if isinstance(event, e.Planned):
+        return replace(change, planned=event, planned_at=at, approvals=(), order=None)
+    if isinstance(event, e.Replan):
+        return Change(
+            change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event
+        )
+    if isinstance(event, e.Started):
+        first = change.started_at or at
+        return replace(change, started_at=first, tokens=dict(event.tokens))
+    if isinstance(event, e.AbortAsked):
+        return replace(change, abort=event.actor)
+    if isinstance(event, (e.UndoStarted, e.UndoAsked)):
+        reason = event if isinstance(event, e.UndoStarted) else change.undo_reason
+        return replace(change, undoing=True, undo_reason=reason, failed_gate=None)
+    if isinstance(event, e.RetryAsked):
+        return replace(change, failed_gate=None)
+    if isinstance(event, e.GateFailed):
+        return replace(change, failed_gate=event)
+    if isinstance(event, e.Proved):
+        return replace(change, proved=event)
+    if isinstance(event, (e.StepStarted, e.StepDone, e.GatePassed)):
+        return _progress(change, event)
+    return change
+
+
+def _progress(change: Change, event: e.StepStarted | e.StepDone | e.GatePassed) -> Change:
+    now = change.undo if event.part == "undo" else change.do
+    if isinstance(event, e.StepStarted):
+        now = replace(now, started=event.index)
+    elif isinstance(event, e.StepDone):
+        before = event.before if event.step == "restart" else now.before
+        done = (*now.done, event.index)
+        now = replace(now, started=None, done=done, issued_at=event.host_at, before=before)
+    else:
+        now = replace(now, gates=(*now.gates, (event.index, event.gate)))
+    return replace(change, undo=now) if event.part == "undo" else replace(change, do=now)
+
+
+def fold(change_id: str, entries: Iterable[e.Entry]) -> Change:
+    """The change that these entries tell, in order."""
+    change = Change(change_id)
+    for entry in entries:
+        change = apply(change, entry.event, entry.at)
+    return change

@@ -1,0 +1,118 @@
+"""What was observed on a host: the answer of the host helper's verb `observe`, typed.
+
+Nothing here is a judgement. A reading that could not be made says so by its own word and is never "absent".
+Clock values are the host's own (epoch seconds) unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from policies.model import Model
+
+
+class Incarnation(Model):
+    """One life of a unit's main process. Two incarnations are the same only when all three fields agree."""
+
+    main_pid: int  # 0: no main process
+    started: int  # start time of main_pid in clock ticks after boot, /proc/PID/stat field 22; 0 without a pid
+    invocation_id: str  # "" where systemd has none
+
+
+class FileText(Model):
+    """A file that systemd reads for a unit. Text is None when it could not be read; `error` says why."""
+
+    path: str
+    exists: bool
+    text: str | None
+    sha256: str | None  # of the raw bytes
+    mode: int | None  # st_mode & 0o7777
+    owner: str | None  # "uid:gid"
+    error: str | None = None  # "forbidden", "not-a-file", "too-large", "not-utf-8", "vanished"
+
+
+class ProcessEnv(Model):
+    """The answer of one process about one variable.
+
+    present: `value` holds its bytes, decoded utf-8 with surrogateescape. absent: the environment was read and
+    lacks it. unreadable: the area is all NUL (the process renamed itself). forbidden: no permission.
+    vanished: the process ended while it was looked at.
+    """
+
+    pid: int
+    name: str  # /proc/PID/comm
+    main: bool
+    variable: str
+    answer: Literal["present", "absent", "unreadable", "forbidden", "vanished"]
+    value: str | None = None
+
+
+class PortOwner(Model):
+    """Who listens on a TCP port, from /proc/net/tcp and tcp6 and the socket inodes in /proc/PID/fd."""
+
+    port: int
+    state: Literal["owned", "free", "hidden"]  # hidden: somebody listens, whose sockets may not be read
+    pid: int | None = None
+    cgroup: str | None = None  # of the owner
+    started: int | None = None
+    in_unit: bool = False  # the owner's cgroup is the unit's or below it
+
+
+class HttpAnswer(Model):
+    """One HTTP exchange made from the host. status None: no answer; `error` says what happened."""
+
+    id: str
+    url: str
+    status: int | None
+    body: str = ""  # utf-8 with replacement, cut at the asked size
+    truncated: bool = False
+    error: str | None = None
+    at: float
+    took_s: float
+
+
+class UnitFacts(Model):
+    """Everything that one look at a unit gives."""
+
+    unit: str
+    host: str
+    service: str
+    at: float
+    load_state: str  # loaded, not-found, masked, bad-setting, error
+    active_state: str
+    sub_state: str
+    result: str
+    type: str  # simple, notify, ...; "" when the property is missing
+    n_restarts: int | None
+    exec_main_status: int | None
+    timeout_start_s: float | None  # None: infinity
+    timeout_stop_s: float | None
+    restart: str
+    restart_s: float | None
+    start_limit_burst: int | None
+    start_limit_interval_s: float | None
+    need_daemon_reload: bool
+    control_group: str
+    exec_start: tuple[str, ...]  # argv of the main command
+    incarnation: Incarnation
+    fragment: FileText  # the unit file
+    dropins: tuple[FileText, ...]  # in the order in which systemd reads them, ours included
+    loaded_dropins: tuple[str, ...]  # DropInPaths as the manager knows them now
+    env_files: tuple[FileText, ...]  # one for each EnvironmentFile= path after specifiers and globs
+    unset_environment: tuple[str, ...]
+    manager_environment: dict[str, str]  # the asked variables as the manager itself would pass them on
+    dropin_path: str  # where our own drop-in is or would be
+    processes: tuple[ProcessEnv, ...]  # one for each process and asked variable
+    port: PortOwner | None
+    http: tuple[HttpAnswer, ...]  # ids: "health", "metrics", "server_info" as far as asked
+    problems: tuple[str, ...] = ()  # what could not be read, in plain words
+
+
+class HostFacts(Model):
+    """One observe call: all asked units of one host."""
+
+    host: str
+    at: float
+    boot_id: str
+    helper: str  # sha256 of the helper's source that answered
+    units: tuple[UnitFacts, ...]

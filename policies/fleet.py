@@ -1,0 +1,188 @@
+"""The fleet: hosts, services, knobs, restart orders, roles and rules, as read from `fleet.yaml`.
+
+Models only. `policies.fleet_file` reads and checks the text; nothing here knows YAML.
+Durations are seconds (the file says `25s`, `5m`, `2h`, `90d`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from policies.model import Model
+
+type_names = ("int", "float", "str", "bool", "enum")
+
+
+class Host(Model):
+    """A machine reached by SSH. `manager` says which systemd owns its units."""
+
+    name: str
+    address: str
+    port: int = 22
+    user: str
+    host_key: str | None = None  # "ssh-ed25519 AAAA..."; None: known_hosts decides
+    manager: Literal["system", "user"] = "system"
+
+
+class HttpCheck(Model):
+    """An endpoint asked from the host itself (`from: host`)."""
+
+    url: str
+    timeout_s: float = 25.0  # Source: FACTS-serving 3.4, an engine's /health may take 20 s
+    boot_s: float = 300.0  # how long a start may take before the gate fails
+
+    @property
+    def port(self) -> int:
+        """TCP port of the url: the port that the service must own itself."""
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+class Canary(Model):
+    """One generation through the service; `{nonce}` in `body` and `expect_text` is replaced by a fresh one."""
+
+    url: str
+    body: dict[str, JsonValue]
+    expect_text: str
+    timeout_s: float = 60.0
+
+
+class Service(Model):
+    """A systemd unit on one host or more."""
+
+    name: str
+    on: tuple[str, ...]
+    unit: str
+    needs: tuple[str, ...] = ()
+    health: HttpCheck
+    metrics: HttpCheck | None = None
+    canary: Canary | None = None
+    server_info: HttpCheck | None = None  # asked for the "reported by the engine" rung of the proof
+
+
+class Reported(Model):
+    """Where an engine reports a knob's value: a dotted path in the JSON of the service's `server_info`."""
+
+    path: str
+
+
+class Knob(Model):
+    """A named, typed setting: an environment variable of one service or more."""
+
+    name: str
+    env: str
+    on: tuple[str, ...]  # services
+    type: Literal["int", "float", "str", "bool", "enum"]
+    range: tuple[float, float] | None = None  # int and float: both ends included
+    values: tuple[str, ...] = ()  # enum
+    pattern: str | None = None  # str: must match as a whole
+    restarts: tuple[str, ...]  # names of restart orders; the first is the default
+    about: str = ""
+    if_guilty: str | None = None
+    reported: Reported | None = None
+
+
+class MetricQuery(Model):
+    """A named query, the service it is asked of and its unit."""
+
+    name: str
+    on: str
+    query: str
+    unit: str
+
+
+class CauseEntry(Model):
+    """A catalogued cause: what must hold (`needs`) and what speaks against it (`refuted_by`)."""
+
+    name: str
+    about: str
+    needs: str
+    refuted_by: str | None = None
+
+
+class Role(Model):
+    """People: Slack user ids, and user groups by handle or id."""
+
+    name: str
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    os_users: tuple[str, ...] = ()  # terminal users who act as members of this role
+
+
+class Match(Model):
+    """Which changes a rule is about; None matches everything."""
+
+    kind: Literal["knob", "deploy", "restart"] | None = None
+    intent: Literal["set", "restore", "revert", "unset", "deploy", "rollback", "restart"] | None = None
+    knob: str | None = None
+    service: str | None = None
+
+
+class EvidenceNeed(Model):
+    """How much recorded evidence a change needs. Order: improves > no_worse > weak > observed."""
+
+    metric: str
+    at_least: Literal["improves", "no_worse", "weak", "observed"]
+    max_age_s: float | None = None
+    repeats: int = 1
+    correctness: int = 0
+
+
+class Rule(Model):
+    """All rules that match apply together and the strictest wins; when none matches the answer is no."""
+
+    match: Match
+    ask: str | None = None  # role that may ask
+    approvals: int | None = None
+    by: str | None = None  # role that may approve
+    expires_s: float | None = None
+    evidence: EvidenceNeed | None = None
+    line: int = 0  # line in the fleet file, so that a refusal can name it
+
+
+class Freeze(Model):
+    """A time in which nothing is changed: starts at `cron` in zone `tz` and lasts `for_s`."""
+
+    name: str
+    cron: str
+    for_s: float
+    tz: str = "UTC"
+
+
+class Timing(Model):
+    """Waiting times, all in seconds."""
+
+    approval_s: float = 1800.0
+    lease_s: float = 10.0
+    wait_slice_s: float = 10.0  # one long poll on a host
+    poll_s: float = 0.05  # on the host, while waiting
+    bake_s: float = 300.0
+    health_confirmations: int = 2
+    reach_s: float = 15.0  # connect to a host
+
+
+class Fleet(Model):
+    """A checked fleet file. `sha256` is of its bytes and is kept with every change."""
+
+    version: Literal[1] = 1
+    name: str
+    hosts: dict[str, Host]
+    services: dict[str, Service]
+    restarts: dict[str, tuple[str, ...]]
+    knobs: dict[str, Knob]
+    metrics: dict[str, MetricQuery] = Field(default_factory=dict)
+    causes: dict[str, CauseEntry] = Field(default_factory=dict)
+    prometheus_url: str | None = None
+    roles: dict[str, Role] = Field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    timing: Timing = Timing()
+    sha256: str = ""
+
+    def instances(self, service: str) -> tuple[str, ...]:
+        """`service@host` for every host of the service, in file order."""
+        return tuple(f"{service}@{host}" for host in self.services[service].on)

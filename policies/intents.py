@@ -1,0 +1,132 @@
+"""What a person asked for. An Intent changes something and becomes a Change; a Question only reads.
+
+A Scope is a service, a host or `service@host`, as typed; it is resolved against the fleet, never guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from policies.model import Model
+
+
+class Actor(Model):
+    """Exactly one person. `id` is a Slack user id, or the mapped user of a terminal."""
+
+    id: str
+    team: str = ""
+    name: str = ""
+    source: Literal["slack", "terminal"] = "slack"
+    roles: tuple[str, ...] = ()  # as resolved when the person was identified
+
+
+class Where(Model):
+    """Where it was said. `thread_ts` is a Slack message ts string, or None outside a thread."""
+
+    channel: str = ""
+    thread_ts: str | None = None
+
+
+class SetKnob(Model):
+    """`set NAME=VALUE`: a new value."""
+
+    kind: Literal["set"] = "set"
+    knob: str
+    value: str
+    scope: str | None = None
+    order: str | None = None
+    because: str | None = None
+    dry: bool = False
+
+
+class RestoreKnob(Model):
+    """`restore NAME[=VALUE]`: back to a value that was live and was taken away. None: the one last taken away."""
+
+    kind: Literal["restore"] = "restore"
+    knob: str
+    value: str | None = None
+    scope: str | None = None
+    order: str | None = None
+    dry: bool = False
+
+
+class RevertKnob(Model):
+    """`revert NAME because "..."`: away from the present value, for a stated reason."""
+
+    kind: Literal["revert"] = "revert"
+    knob: str
+    because: str
+    citing: tuple[str, ...] = ()
+    scope: str | None = None
+    order: str | None = None
+    dry: bool = False
+
+
+class UnsetKnob(Model):
+    """`unset NAME`: the variable shall not be in the environment."""
+
+    kind: Literal["unset"] = "unset"
+    knob: str
+    scope: str | None = None
+    order: str | None = None
+    because: str | None = None
+    dry: bool = False
+
+
+Intent = Annotated[SetKnob | RestoreKnob | RevertKnob | UnsetKnob, Field(discriminator="kind")]
+
+
+class Verify(Model):
+    """`verify NAME`: the proof ladder, read only."""
+
+    kind: Literal["verify"] = "verify"
+    knob: str
+
+
+class ListKnobs(Model):
+    """`list [on SCOPE]`: desired, configured and live values."""
+
+    kind: Literal["list"] = "list"
+    scope: str | None = None
+
+
+class ShowKnob(Model):
+    """`show NAME`: definition and value."""
+
+    kind: Literal["show"] = "show"
+    knob: str
+
+
+class Status(Model):
+    """`status [CHANGE]`."""
+
+    kind: Literal["status"] = "status"
+    change: str | None = None
+
+
+class Help(Model):
+    """`help [COMMAND]`."""
+
+    kind: Literal["help"] = "help"
+    command: str | None = None
+
+
+class Act(Model):
+    """A word about a change that exists: confirm, deny, abort, keep, undo, retry.
+
+    `digest` is what the person saw (a button carries it); None: typed by hand, the current plan is meant.
+    """
+
+    kind: Literal["confirm", "deny", "abort", "keep", "undo", "retry"]
+    change: str
+    order: str | None = None
+    digest: str | None = None
+
+
+Question = Annotated[Verify | ListKnobs | ShowKnob | Status | Help, Field(discriminator="kind")]
+Command = Annotated[
+    SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Verify | ListKnobs | ShowKnob | Status | Help | Act,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,105 @@
+"""The plan of a change: what will be written and restarted, in which order, behind which gates, and how it is undone.
+
+A plan is computed from Intent + Fleet + Facts by `policies.planning`; one plan for each restart order offered.
+Its digest is what an approver agrees to: any fact in it that changes makes it another plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from policies.facts import Incarnation
+from policies.finding import Finding
+from policies.model import Model
+
+GateKind = Literal["incarnation", "port", "health", "environment", "reported", "canary"]
+
+
+class FileState(Model):
+    """A file that the plan read or will write, as it was when planned. sha256 None: it did not exist."""
+
+    host: str
+    path: str
+    sha256: str | None
+    mode: int | None
+
+
+class WriteStep(Model):
+    """Write (or with text None, remove) clawback's own drop-in of one unit on one host, then daemon-reload."""
+
+    kind: Literal["write"] = "write"
+    host: str
+    service: str
+    unit: str
+    path: str
+    before: str | None  # text now; None: no file
+    text: str | None  # text after; None: no file
+    gates: tuple[GateKind, ...] = ()
+
+
+class RestartStep(Model):
+    """Restart one instance and wait for its gates."""
+
+    kind: Literal["restart"] = "restart"
+    host: str
+    service: str
+    unit: str
+    argv: tuple[str, ...]  # exactly what the helper runs
+    before: Incarnation
+    changed: bool  # the knob's value changes in this service: its failed gate is undone automatically
+    gates: tuple[GateKind, ...]
+
+
+Step = Annotated[WriteStep | RestartStep, Field(discriminator="kind")]
+
+
+class Target(Model):
+    """The value that one instance has and is to have. None: not in the environment."""
+
+    instance: str  # service@host
+    variable: str
+    now: str | None
+    now_decided_by: str | None  # "path:line", None when nothing sets it
+    then: str | None
+    then_decided_by: str | None
+
+
+class Estimate(Model):
+    """Seconds, from recorded restarts of the same order only. n is how many."""
+
+    median_s: float
+    p90_s: float
+    n: int
+
+
+class Plan(Model):
+    """One way to carry out a change. `estimate`, `load` and `warnings` are shown but are not in the digest."""
+
+    order: str
+    fleet_sha256: str
+    knob: str
+    value: str | None  # wanted; None: unset
+    targets: tuple[Target, ...]
+    steps: tuple[Step, ...]
+    undo: tuple[Step, ...]
+    files: tuple[FileState, ...]
+    incarnations: tuple[tuple[str, Incarnation], ...]  # (service@host, incarnation)
+    policy: tuple[Finding, ...]  # the decision's findings
+    warnings: tuple[Finding, ...] = ()
+    load: tuple[Finding, ...] = ()
+    estimate: Estimate | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over everything that must be as it was when the approver looked."""
+        kept = self.model_dump(mode="json", exclude={"estimate", "warnings", "load"})
+        return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Instances (service@host) touched, in order of first touch: the leases to take."""
+        return tuple(dict.fromkeys(f"{s.service}@{s.host}" for s in self.steps))
