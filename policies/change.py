@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from policies import events as e
+from policies.facts import Incarnation
 from policies.intents import Actor
 from policies.plan import Plan, Step
 
@@ -100,7 +101,7 @@ class Progress:
     done: tuple[int, ...] = ()
     gates: tuple[tuple[int, str], ...] = ()  # passed, since the step was done
     issued_at: float | None = None  # host clock of the last step done
-    before: e.Incarnation | None = None  # incarnation that the last restart replaced
+    before: Incarnation | None = None  # incarnation that the last restart replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,7 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.Planned):
         return replace(change, planned=event, planned_at=at, approvals=(), order=None)
     if isinstance(event, e.Replan):
-        return Change(
-            change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event
-        )
+        return Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
     if isinstance(event, e.Started):
         first = change.started_at or at
         return replace(change, started_at=first, tokens=dict(event.tokens))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from policies.model import Model
 
 Effect = Literal["allow", "needs", "refuse", "warn", "note"]
@@ -17,7 +19,7 @@ class Finding(Model):
 
     code: str
     effect: Effect
-    values: dict[str, str | int | float | None] = {}
+    values: dict[str, str | int | float | None] = Field(default_factory=dict)
 
 
 class Verdict(Model):
