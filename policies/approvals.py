@@ -1,0 +1,130 @@
+"""Who may say what about a change, and when: confirm, deny, abort, keep, undo, retry.
+
+Pure: judged on a freshly loaded change; the caller records the answer with a compare-and-set, so that of two
+clicks one wins and the other is judged again on what the first one made of the change.
+"""
+
+from __future__ import annotations
+
+from policies.change import Change
+from policies.finding import Finding
+from policies.fleet import Fleet
+from policies.intents import Act, Actor
+
+
+def judge(change: Change, act: Act, actor: Actor, fleet: Fleet, now: float) -> Finding:
+    """One finding: `allow` (`click.ok`, or `click.more-needed` below the quorum) or `refuse` with its reason."""
+    if act.kind == "confirm":
+        return _confirm(change, act, actor, now)
+    if act.kind == "deny":
+        return _deny(change, actor)
+    if act.kind == "abort":
+        return _abort(change, actor, fleet)
+    return _on_held(change, act, actor, fleet)
+
+
+def _refuse(code: str, change: Change, actor: Actor, **values: str | float | None) -> Finding:
+    return Finding(code=code, effect="refuse", values={"change": change.id, "actor": actor.id, **values})
+
+
+def _ok(change: Change, actor: Actor, act: str) -> Finding:
+    return Finding(code="click.ok", effect="allow", values={"change": change.id, "actor": actor.id, "act": act})
+
+
+def _is_requester(change: Change, actor: Actor) -> bool:
+    return change.asked is not None and change.asked.actor.id == actor.id
+
+
+def _approver(change: Change, actor: Actor) -> bool:
+    by = change.planned.by if change.planned else None
+    return by is not None and by in actor.roles
+
+
+def _confirm(change: Change, act: Act, actor: Actor, now: float) -> Finding:
+    planned = change.planned
+    if change.state != "planned" or planned is None:
+        return _wrong_state(change, actor, "confirm")
+    if planned.dry:
+        return _refuse("click.dry", change, actor)
+    if now >= planned.expires_at:
+        return _refuse("click.expired", change, actor, expires_at=planned.expires_at)
+    orders = {plan.order: plan for plan in planned.plans}
+    order = act.order or planned.plans[0].order
+    if order not in orders:
+        return _refuse("click.no-such-order", change, actor, order=order, orders=", ".join(orders))
+    if act.digest is not None and act.digest != orders[order].digest:
+        return _refuse("click.old-plan", change, actor)
+    if _is_requester(change, actor):
+        return _refuse("click.self-approval", change, actor)
+    if not _approver(change, actor):
+        return _refuse("click.not-approver", change, actor, by=planned.by)
+    given = [a for a in change.approvals if a.order == order]
+    if any(a.actor.id == actor.id for a in change.approvals):
+        return _refuse("click.already-given", change, actor)
+    if len(given) + 1 < planned.approvals:
+        values: dict[str, str | int | float | None] = {"change": change.id, "actor": actor.id, "act": "confirm"}
+        values["missing"] = planned.approvals - len(given) - 1
+        return Finding(code="click.more-needed", effect="allow", values=values)
+    return _ok(change, actor, "confirm")
+
+
+def _deny(change: Change, actor: Actor) -> Finding:
+    if change.state != "planned":
+        return _wrong_state(change, actor, "deny")
+    if not _approver(change, actor) and not _is_requester(change, actor):
+        return _refuse("click.not-approver", change, actor, by=change.planned.by if change.planned else None)
+    return _ok(change, actor, "deny")
+
+
+def _abort(change: Change, actor: Actor, fleet: Fleet) -> Finding:
+    if change.state not in {"planned", "approved", "running", "unknown"} or change.undoing:
+        return _wrong_state(change, actor, "abort")
+    if change.abort is not None:
+        return _refuse("click.abort-already", change, actor)
+    return _ok(change, actor, "abort") if _party(change, actor, fleet) else _refuse("click.not-party", change, actor)
+
+
+def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
+    if change.state != "held":
+        return _wrong_state(change, actor, act.kind)
+    if act.kind == "keep":
+        # Keeping a state that no gate vouches for is a new decision: four eyes again.
+        if _is_requester(change, actor):
+            return _refuse("click.self-approval", change, actor)
+        if not _approver(change, actor):
+            return _refuse("click.not-approver", change, actor, by=change.planned.by if change.planned else None)
+        return _ok(change, actor, "keep")
+    if act.kind == "retry" and change.failed_gate is None:
+        return _refuse("click.nothing-to-retry", change, actor)
+    return _ok(change, actor, act.kind) if _party(change, actor, fleet) else _refuse("click.not-party", change, actor)
+
+
+def _party(change: Change, actor: Actor, fleet: Fleet) -> bool:
+    """The requester, an approver, or anybody in a role that may ask for changes."""
+    asking = {rule.ask for rule in fleet.rules if rule.ask}
+    return _is_requester(change, actor) or _approver(change, actor) or bool(asking & set(actor.roles))
+
+
+def _wrong_state(change: Change, actor: Actor, act: str) -> Finding:
+    decided_by = change.approvals[-1].actor.id if change.approvals else None
+    return _refuse("click.wrong-state", change, actor, act=act, state=change.state, decided_by=decided_by)
+
+
+def still_valid(change: Change, fleet: Fleet, now: float) -> Finding | None:
+    """Checked again when the work starts: why the approvals no longer carry; None when they do.
+
+    A role that lists users in the fleet file is read again; membership of a Slack group is as it was at the click.
+    """
+    planned = change.planned
+    if planned is None:
+        return None
+    if now >= planned.expires_at:
+        values: dict[str, str | int | float | None] = {"change": change.id, "expires_at": planned.expires_at}
+        return Finding(code="approval.expired", effect="refuse", values=values)
+    for given in change.approvals:
+        role = fleet.roles.get(planned.by or "")
+        listed = role is not None and (given.actor.id in role.users or given.actor.name in role.os_users)
+        if role is None or not (listed or (role.groups and planned.by in given.actor.roles)):
+            values = {"change": change.id, "actor": given.actor.id, "by": planned.by}
+            return Finding(code="approval.role-lost", effect="refuse", values=values)
+    return None

@@ -1,0 +1,52 @@
+"""Recorded evidence that a value is worth having. Never asked of a revert or an unset."""
+
+from __future__ import annotations
+
+from policies.case import Case
+from policies.evidence import Record
+from policies.finding import Finding
+from policies.fleet import EvidenceNeed
+
+# improves > no_worse > weak > observed; every recorded class of today is `observed`.
+ORDER = ("observed", "weak", "no_worse", "improves")
+
+
+def judge(case: Case) -> tuple[Finding, ...]:
+    """For each matching rule that needs evidence: the best record that fits, and whether it is enough."""
+    if case.intent in {"revert", "unset"} or case.value is None:
+        return ()
+    return tuple(_one(case, rule.evidence, rule.line) for rule in case.matching if rule.evidence is not None)
+
+
+def fitting(case: Case, need: EvidenceNeed | None = None) -> list[Record]:
+    """Records of this very knob and value (and metric), newest first."""
+    records = [r for r in case.evidence if r.knob == case.knob.name and r.summary.value == case.value]
+    if need is not None:
+        records = [r for r in records if r.summary.metric == need.metric]
+    return sorted(records, key=lambda r: r.at, reverse=True)
+
+
+def _one(case: Case, need: EvidenceNeed, line: int) -> Finding:
+    values: dict[str, str | int | float | None] = {
+        "knob": case.knob.name,
+        "value": case.value,
+        "metric": need.metric,
+        "at_least": need.at_least,
+        "line": line,
+    }
+    records = fitting(case, need)
+    if not records:
+        return Finding(code="evidence.none", effect="refuse", values=values)
+    best = max(records, key=lambda r: (ORDER.index(r.klass), r.at))
+    values |= {"record": best.id, "klass": best.klass, "age_s": case.now - best.at, "max_age_s": need.max_age_s}
+    if need.max_age_s is not None and case.now - best.at > need.max_age_s:
+        return Finding(code="evidence.stale", effect="refuse", values=values)
+    if ORDER.index(best.klass) < ORDER.index(need.at_least):
+        return Finding(code="evidence.too-weak", effect="refuse", values=values)
+    if need.correctness > 0 and best.summary.correctness is None:
+        return Finding(code="evidence.no-correctness", effect="refuse", values=values)
+    repeats = min(min(p.n_a, p.n_b) for p in best.summary.points)
+    if repeats < need.repeats:
+        values |= {"repeats": repeats, "needed": need.repeats}
+        return Finding(code="evidence.too-few-repeats", effect="refuse", values=values)
+    return Finding(code="evidence.enough", effect="allow", values=values)

@@ -1,0 +1,128 @@
+"""The only door for the bot: ask for a change, say a word about one, read what is recorded.
+
+Everything here is one or two Redis round trips; nothing reaches a host. Looking at hosts is `workers.look`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from policies import approvals
+from policies import events as e
+from policies.change import Change
+from policies.errors import LedgerConflict
+from policies.evidence import Record, Summary
+from policies.finding import Finding
+from policies.fleet import Fleet
+from policies.intents import Act, Actor, Intent, Where
+from workers.ledger import Ledger
+from workers.queue import Doorbell
+
+
+@dataclass(frozen=True, slots=True)
+class ActAnswer:
+    """What became of a word about a change: the finding to say, and the change after it."""
+
+    finding: Finding
+    change: Change
+
+
+class Client:
+    """One per process. `clock` gives epoch seconds."""
+
+    def __init__(self, ledger: Ledger, doorbell: Doorbell, fleet: Fleet, clock: Callable[[], float]) -> None:
+        self.ledger = ledger
+        self.doorbell = doorbell
+        self.fleet = fleet
+        self._clock = clock
+
+    def request(self, intent: Intent, actor: Actor, where: Where, *, said: str, normalised: str) -> str:
+        """Record what was asked and have it prepared; the new change's id."""
+        change_id = self.ledger.new_id("C")
+        asked = e.Asked(
+            intent=intent,
+            actor=actor,
+            where=where,
+            said=said,
+            normalised=normalised,
+            fleet_sha256=self.fleet.sha256,
+        )
+        self.ledger.append(change_id, asked, expect_version=0)
+        self.doorbell.ring("ask", "prepare", change_id)
+        return change_id
+
+    def act(self, act: Act, actor: Actor) -> ActAnswer:
+        """Judge a word or click and record it, in one compare-and-set; judged again when somebody else was first.
+
+        Raises: NotFound when there is no such change.
+        """
+        while True:
+            change = self.ledger.load(act.change)
+            finding = approvals.judge(change, act, actor, self.fleet, self._clock())
+            event = _event(change, act, actor, finding)
+            try:
+                entry = self.ledger.append(change.id, event, expect_version=change.version)
+            except LedgerConflict:
+                continue
+            self.doorbell.ring("narrate", "draw", change.id)
+            after = self.ledger.load(change.id)
+            if isinstance(entry.event, (e.ApprovalGiven, e.RetryAsked, e.UndoAsked)) and not after.ended:
+                self.doorbell.ring("act", "execute", change.id)
+            return ActAnswer(finding, after)
+
+    def change(self, change_id: str) -> Change:
+        """The change as recorded.
+
+        Raises: NotFound.
+        """
+        return self.ledger.load(change_id)
+
+    def entries(self, change_id: str) -> list[e.Entry]:
+        """Every event of the change, in order."""
+        return self.ledger.entries(change_id)
+
+    def recent(self, count: int) -> list[Change]:
+        """The last changes asked for, newest first."""
+        asked = self.ledger.index("changes")[-count:]
+        return [self.ledger.load(entry.subject) for entry in reversed(asked)]
+
+    def evidence(self, knob: str | None = None) -> list[Record]:
+        """Evidence records, oldest first; of one knob, or all."""
+        entries = self.ledger.index("evidence" if knob is None else f"evidence:{knob}")
+        return [entry.event.record for entry in entries if isinstance(entry.event, e.EvidenceRecorded)]
+
+    def record_evidence(self, summary: Summary, *, by: str, source: str, sha256: str) -> Record:
+        """Store a typed summary as class `observed`."""
+        record_id = self.ledger.new_id("ab")
+        record = Record(
+            id=record_id,
+            knob=summary.knob,
+            summary=summary,
+            by=by,
+            at=self._clock(),
+            source=source,
+            sha256=sha256,
+        )
+        self.ledger.append(record_id, e.EvidenceRecorded(record=record), expect_version=0)
+        return record
+
+
+def _event(change: Change, act: Act, actor: Actor, finding: Finding) -> e.Event:
+    if finding.effect == "refuse":
+        return e.ClickRefused(actor=actor, what=act.kind, finding=finding)
+    if act.kind == "confirm":
+        plans = {plan.order: plan for plan in change.planned.plans} if change.planned else {}
+        plan = plans[act.order] if act.order else next(iter(plans.values()))
+        complete = finding.code == "click.ok"
+        return e.ApprovalGiven(actor=actor, order=plan.order, digest=plan.digest, complete=complete)
+    if act.kind == "deny":
+        return e.Denied(actor=actor)
+    if act.kind == "abort":
+        if change.state == "planned":
+            note = Finding(code="aborted.before-start", effect="note", values={"actor": actor.id})
+            return e.Aborted(findings=(note,))
+        return e.AbortAsked(actor=actor)
+    if act.kind == "keep":
+        return e.KeepChosen(actor=actor)
+    return e.RetryAsked(actor=actor) if act.kind == "retry" else e.UndoAsked(actor=actor)
