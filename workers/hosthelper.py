@@ -1,0 +1,1408 @@
+"""The one program that runs on hosts: reads one JSON request on stdin, prints one JSON answer, exits 0.
+
+Standard library only, Python 3.9 or newer, one file, no shell.
+Request: {"v": 1, "verb": V, "scope": "system"|"user", ...}.
+Answer: {"v": 1, "ok": true, ...} or {"v": 1, "ok": false, "code": C, "message": M, "hint": H}.
+
+    observe  reads units, files, processes, ports and endpoints; changes nothing
+    write    writes or removes clawback's own drop-in of one unit, then daemon-reload
+    restart  `systemctl restart --no-block UNIT`, once for each (change, step, token)
+    wait     long poll until a unit is ready; changes nothing but the time it takes
+    fence    raises the token of a unit and answers what was done to it
+
+write, restart and fence carry a fencing token. A token lower than the stored one is refused; a higher one is stored
+(and on the disk) before anything is done, so that a worker which lost its lease cannot act any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import re
+import shlex
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from urllib.parse import urlsplit
+
+Json = Dict[str, Any]
+
+VERSION = 1
+REQUEST_MAX_BYTES = 1024 * 1024
+TEXT_MAX_BYTES = 256 * 1024
+BODY_MAX_BYTES = 8 * 1024 * 1024
+ENVIRON_MAX_BYTES = 4 * 1024 * 1024
+PROCESSES_MAX = 1024
+RECORDS_MAX = 50
+SYSTEMCTL_TIMEOUT_S = 90.0
+LOCK_TIMEOUT_S = 15.0
+SHOW_EVERY_S = 0.5  # while waiting, systemctl is asked when something moved and at least this often
+DROPIN_NAME = "zz-clawback.conf"
+
+# systemd's unit-name grammar: prefix, optional @instance, type; only services are handled here
+UNIT_NAME = re.compile(r"[A-Za-z0-9:_.\\-]+(?:@[A-Za-z0-9:_.\\@-]*)?\.service")
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Refused(Exception):
+    """An answer that says no. `code` is stable; `extra` goes into the answer as it is."""
+
+    def __init__(self, code: str, message: str, hint: str = "", **extra: Any) -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint, self.extra = code, message, hint, extra
+
+
+# --- request fields -------------------------------------------------------------------------------------------------
+
+
+def field(request: Json, name: str, kinds: Any, default: Any = None, required: bool = True) -> Any:
+    """One field of the request, of one of `kinds`. bool is never taken for a number."""
+    if name not in request:
+        if required:
+            raise Refused("bad-request", f"the request lacks {name!r}")
+        return default
+    value = request[name]
+    accepted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if (isinstance(value, bool) and bool not in accepted) or not isinstance(value, accepted):
+        raise Refused(
+            "bad-request", f"{name!r} is {str(value)[:80]!r}, expected {'/'.join(k.__name__ for k in accepted)}"
+        )
+    return value
+
+
+NONE = type(None)
+NUMBER = (int, float)
+
+
+def seconds(request: Json, name: str, default: float, most: float) -> float:
+    value = float(field(request, name, NUMBER, default, required=False))
+    if not 0 <= value <= most:
+        raise Refused("bad-request", f"{name!r} is {value}, expected 0 to {most:g} seconds")
+    return value
+
+
+def unit_field(request: Json) -> str:
+    unit: str = field(request, "unit", str)
+    if len(unit) > 255 or not UNIT_NAME.fullmatch(unit) or unit.startswith("@") or unit.endswith("@.service"):
+        raise Refused(
+            "bad-request",
+            f"{unit[:80]!r} is not a service unit name",
+            "a name such as engine.service or engine@0.service",
+        )
+    return unit
+
+
+def key_field(request: Json, name: str) -> str:
+    value: str = field(request, name, str)
+    if not 1 <= len(value) <= 200 or not value.isprintable():
+        raise Refused("bad-request", f"{name!r} is {value[:80]!r}, expected 1 to 200 printable characters")
+    return value
+
+
+def token_field(request: Json) -> int:
+    token: int = field(request, "token", int)
+    if token < 1:
+        raise Refused("bad-request", f"'token' is {token}, expected 1 or more")
+    return token
+
+
+def incarnation_field(request: Json, name: str) -> Optional[Json]:
+    value = field(request, name, (dict, NONE), None, required=False)
+    if value is None:
+        return None
+    return {
+        "main_pid": field(value, "main_pid", int),
+        "started": field(value, "started", int),
+        "invocation_id": field(value, "invocation_id", str),
+    }
+
+
+# --- systemctl ------------------------------------------------------------------------------------------------------
+
+UNIT_PROPERTIES = (
+    "Id", "Names", "LoadState", "ActiveState", "SubState", "Result", "Type", "NRestarts", "ExecMainStatus",
+    "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "RestartUSec", "StartLimitBurst", "StartLimitIntervalUSec",
+    "StartLimitInterval", "NeedDaemonReload", "ControlGroup", "ExecStart", "MainPID", "InvocationID", "FragmentPath",
+    "DropInPaths", "EnvironmentFiles", "EnvironmentFile", "UnsetEnvironment", "PassEnvironment", "Job",
+)  # fmt: skip
+SPAN_UNITS_S = {
+    "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
+    "w": 604800.0, "month": 2629800.0, "y": 31557600.0,
+}  # fmt: skip
+Properties = Dict[str, List[str]]
+
+
+class Manager:
+    """The system or user manager, asked through systemctl by argument lists."""
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        self.env = {
+            k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+        }
+        self.env.update(LC_ALL="C", SYSTEMD_PAGER="", SYSTEMD_COLORS="0")
+        self.env.setdefault("PATH", "/usr/bin:/bin")
+        if scope == "user":
+            self.env.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
+        self._base: Optional[str] = None
+
+    def run(self, *words: str, timeout_s: float = SYSTEMCTL_TIMEOUT_S) -> str:
+        argv = ["systemctl", *(["--user"] if self.scope == "user" else []), "--no-pager", *words]
+        try:
+            done = subprocess.run(
+                argv,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=timeout_s,
+            )
+        except subprocess.TimeoutExpired:
+            raise Refused("systemctl-failed", f"{' '.join(argv)!r} gave no answer in {timeout_s:g} s") from None
+        except OSError as e:
+            raise Refused(
+                "systemctl-failed", f"systemctl cannot be run: {e.strerror}", "this host needs systemd"
+            ) from None
+        if done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace").strip()[:2000]
+            denied = "ccess denied" in said or "uthentication" in said or "ermission denied" in said
+            hint = "the login user may not manage this unit: allow it by sudo or polkit" if denied else ""
+            raise Refused("forbidden" if denied else "systemctl-failed", f"{' '.join(argv)!r} failed: {said}", hint)
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+    def show(self, units: List[str], names: Iterable[str] = UNIT_PROPERTIES) -> List[Properties]:
+        """Properties of each unit, in the order asked."""
+        options = [f"-p{name}" for name in names]
+        blocks = self.run("show", *options, "--", *units).split("\n\n")
+        answers = [read_properties(block) for block in blocks if block.strip()]
+        if len(answers) != len(units):
+            raise Refused("systemctl-failed", f"systemctl show answered {len(answers)} units, asked for {len(units)}")
+        return answers
+
+    def unit(self, unit: str) -> Properties:
+        return self.show([unit])[0]
+
+    def properties(self) -> Properties:
+        return read_properties(self.run("show", "-pUnitPath", "-pEnvironment"))
+
+    def pid(self) -> int:
+        """The manager's own process: 1, or for a user manager the peer of its private socket."""
+        if self.scope == "system":
+            return 1
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(2)
+                s.connect(os.path.join(self.env["XDG_RUNTIME_DIR"], "systemd", "private"))
+                return int(struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+        except (OSError, AttributeError):
+            return 0
+
+    def cgroup_base(self) -> str:
+        """What precedes ControlGroup= in /proc/PID/cgroup: in a cgroup namespace the manager's own root is '/'."""
+        if self._base is None:
+            pid = self.pid()
+            path = cgroup_of(pid) if pid else None
+            base = path[: -len("/init.scope")] if path and path.endswith("/init.scope") else ""
+            self._base = base.rstrip("/")
+        return self._base
+
+    def unit_cgroup(self, properties: Properties) -> Optional[str]:
+        """The unit's cgroup as /proc shows it here; None while it has none."""
+        control_group = one(properties, "ControlGroup").rstrip("/")
+        if not control_group:
+            return None
+        main = int(one(properties, "MainPID") or 0)
+        own = cgroup_of(main) if main else None
+        for path in (own, os.path.dirname(own) if own else None):
+            if path and path.endswith(control_group):
+                return path
+        if self.scope == "user" and control_group.startswith(self.cgroup_base() + "/"):
+            return control_group
+        return self.cgroup_base() + control_group
+
+
+def read_properties(text: str) -> Properties:
+    found: Properties = {}
+    for line in text.splitlines():
+        name, equals, value = line.partition("=")
+        if equals:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def one(properties: Properties, name: str, default: str = "") -> str:
+    values = properties.get(name)
+    return values[0] if values else default
+
+
+def whole(properties: Properties, name: str) -> Optional[int]:
+    value = one(properties, name)
+    return int(value) if value.isdigit() else None
+
+
+def span_s(text: str) -> Optional[float]:
+    """`1min 30s` in seconds; None for infinity and for what is no time span."""
+    total, seen = 0.0, False
+    for word in text.split():
+        match = re.fullmatch(r"([0-9.]+)([a-z]*)", word)
+        if not match or (match[2] or "s") not in SPAN_UNITS_S:
+            return None
+        total, seen = total + float(match[1]) * SPAN_UNITS_S[match[2] or "s"], True
+    return round(total, 6) if seen else None
+
+
+def words_of(text: str) -> List[str]:
+    """A list as systemctl prints it: words apart by blanks, odd ones as \"...\" or $'...'."""
+    words: List[str] = []
+    for match in re.finditer(r"""\$'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+)""", text):
+        dollar, quoted, plain = match.groups()
+        if dollar is not None:
+            words.append(re.sub(r"\\(x[0-9a-fA-F]{2}|[0-7]{3}|.)", _unescape, dollar))
+        else:
+            words.append(re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else plain)
+    return words
+
+
+def _unescape(match: "re.Match[str]") -> str:
+    code: str = match[1]
+    if code[0] == "x" and len(code) == 3:
+        return chr(int(code[1:], 16))
+    if len(code) == 3:
+        return chr(int(code, 8))
+    return {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}.get(code, code)
+
+
+def incarnation_of(properties: Properties) -> Json:
+    main = int(one(properties, "MainPID") or 0)
+    life = process_stat(main) if main else None
+    return {
+        "main_pid": main if life else 0,
+        "started": life.started if life else 0,
+        "invocation_id": one(properties, "InvocationID"),
+    }
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def file_text(path: str) -> Json:
+    """A file with its text, digest, mode and owner; why not, where it cannot be read."""
+    answer: Json = {
+        "path": path,
+        "exists": False,
+        "text": None,
+        "sha256": None,
+        "mode": None,
+        "owner": None,
+        "error": None,
+    }
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return answer
+    except PermissionError:
+        answer.update(exists=os.path.lexists(path), error="forbidden")
+        return answer
+    except (OSError, ValueError):
+        answer.update(error="not-a-file")
+        return answer
+    with os.fdopen(fd, "rb", buffering=0) as f:
+        info = os.fstat(fd)
+        answer.update(exists=True, mode=stat.S_IMODE(info.st_mode), owner=f"{info.st_uid}:{info.st_gid}")
+        if stat.S_ISCHR(info.st_mode) and os.path.realpath(path) == "/dev/null":  # a mask: systemd reads an empty file
+            answer.update(text="", sha256=hashlib.sha256(b"").hexdigest())
+            return answer
+        if not stat.S_ISREG(info.st_mode):
+            answer.update(error="not-a-file")
+            return answer
+        data = b""
+        while len(data) <= TEXT_MAX_BYTES:
+            piece = f.read(TEXT_MAX_BYTES + 1 - len(data))
+            if not piece:
+                break
+            data += piece
+    if len(data) > TEXT_MAX_BYTES:
+        answer.update(error="too-large")
+        return answer
+    answer["sha256"] = hashlib.sha256(data).hexdigest()
+    try:
+        answer["text"] = data.decode("utf-8")
+    except UnicodeDecodeError:
+        answer["error"] = "not-utf-8"
+    return answer
+
+
+def dropin_folder_names(name: str) -> List[str]:
+    """Names with `.d` folders for one unit name, most specific first: itself, its template, then shorter prefixes."""
+    names = [name]
+    stem = name[: -len(".service")]
+    prefix, at, instance = stem.partition("@")
+    if at and instance:
+        names += dropin_folder_names(f"{prefix}@.service")[:1]
+    cut = prefix[:-1].rfind("-") if prefix.endswith("-") else prefix.rfind("-")
+    if cut > 0:
+        shorter = dropin_folder_names(f"{prefix[: cut + 1]}{at}{instance}.service")
+        names += [n for n in shorter if n not in names]
+    return names
+
+
+def dropin_files(unit_names: List[str], search_path: List[str]) -> List[str]:
+    """Paths of all drop-ins in the order in which systemd reads them.
+
+    Each file name counts once, from the first folder that has it; files are then read sorted by name. Read from the
+    disk because the manager's own DropInPaths= and NeedDaemonReload= miss the first drop-in folder of a unit.
+    """
+    chosen: Dict[str, str] = {}
+    groups = [dropin_folder_names(name) for name in unit_names] + [["service"]]
+    for group in groups:
+        for folder in search_path:
+            for name in group:
+                place = os.path.join(folder, name + ".d")
+                try:
+                    entries = os.listdir(place)
+                except OSError:
+                    continue
+                for entry in entries:
+                    if entry.endswith(".conf") and not entry.startswith("."):
+                        chosen.setdefault(entry, os.path.join(place, entry))
+    return [chosen[entry] for entry in sorted(chosen, key=os.fsencode)]
+
+
+def own_folder(scope: str) -> str:
+    """Where clawback's own drop-ins live, by the manager's scope."""
+    if scope == "system":
+        return "/etc/systemd/system"
+    first = os.environ.get("SYSTEMD_UNIT_PATH", "").split(":")[0]
+    if first:
+        return first
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home(), ".config")
+    return os.path.join(config, "systemd", "user")
+
+
+def home() -> str:
+    return os.environ.get("HOME") or os.path.expanduser("~")
+
+
+def dropin_path(scope: str, unit: str) -> str:
+    return os.path.join(own_folder(scope), unit + ".d", DROPIN_NAME)
+
+
+def environment_files(properties: Properties) -> List[str]:
+    """The paths of EnvironmentFile=, patterns expanded as systemd does at start; one without a match stays as it is."""
+    paths: List[str] = []
+    for value in properties.get("EnvironmentFiles", properties.get("EnvironmentFile", [])):
+        pattern = re.sub(r" \(ignore_errors=(?:yes|no)\)$", "", value)
+        if not pattern:
+            continue
+        hits = sorted(glob.glob(pattern), key=os.fsencode) if re.search(r"[*?\[]", pattern) else []
+        paths += hits or [pattern]
+    return paths
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+
+class Life:
+    """What /proc/PID/stat says about one process."""
+
+    __slots__ = ("name", "parent", "started", "state")
+
+    def __init__(self, name: str, state: str, parent: int, started: int) -> None:
+        self.name, self.state, self.parent, self.started = name, state, parent, started
+
+
+def process_stat(pid: int) -> Optional[Life]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            data = f.read(4096)
+    except OSError:
+        return None
+    head, _, tail = data.rpartition(b")")
+    fields = tail.split()
+    if len(fields) < 20:
+        return None
+    name = head.partition(b"(")[2].decode("utf-8", "replace")
+    return Life(name, fields[0].decode(), int(fields[1]), int(fields[19]))
+
+
+def cgroup_of(pid: int) -> Optional[str]:
+    """The cgroup path of a process in systemd's hierarchy: the unified one, or the named one where that is not used."""
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="surrogateescape") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return None
+    unified = named = None
+    for line in lines:
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if number == "0" and not controllers:
+            unified = path
+        elif controllers == "name=systemd":
+            named = path
+    if unified in (None, "/") and named:
+        return named
+    return unified
+
+
+class Processes:
+    """One look at /proc: who is whose child, and in which cgroup."""
+
+    def __init__(self) -> None:
+        self.lives: Dict[int, Life] = {}
+        self.children: Dict[int, List[int]] = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                life = process_stat(int(entry))
+                if life:
+                    self.lives[int(entry)] = life
+                    self.children.setdefault(life.parent, []).append(int(entry))
+        self._cgroups: Dict[int, Optional[str]] = {}
+
+    def cgroup(self, pid: int) -> Optional[str]:
+        if pid not in self._cgroups:
+            self._cgroups[pid] = cgroup_of(pid)
+        return self._cgroups[pid]
+
+    def descendants(self, pid: int) -> Set[int]:
+        found: Set[int] = set()
+        todo = [pid]
+        while todo:
+            for child in self.children.get(todo.pop(), ()):
+                if child not in found:
+                    found.add(child)
+                    todo.append(child)
+        return found
+
+    def of_unit(self, main: int, unit_cgroup: Optional[str]) -> List[int]:
+        """The main process, all of the unit's cgroup and below, and all descendants of the main process."""
+        pids: Set[int] = self.descendants(main) if main else set()
+        if unit_cgroup:
+            for pid in self.lives:
+                path = self.cgroup(pid)
+                if path is not None and (path == unit_cgroup or path.startswith(unit_cgroup + "/")):
+                    pids.add(pid)
+        pids.discard(main)
+        return ([main] if main in self.lives else []) + sorted(pids)
+
+
+def read_environ(pid: int, started: int, variables: List[str]) -> Dict[str, Tuple[str, Optional[str]]]:
+    """The answer of one process about each variable; only asked values are kept."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            data = f.read(ENVIRON_MAX_BYTES)
+    except PermissionError:
+        return {v: ("forbidden" if same_life(pid, started) else "vanished", None) for v in variables}
+    except OSError:
+        return dict.fromkeys(variables, ("vanished", None))
+    if not same_life(pid, started):
+        return dict.fromkeys(variables, ("vanished", None))
+    values: Dict[bytes, bytes] = {}
+    for entry in data.split(b"\0"):
+        name, equals, value = entry.partition(b"=")
+        if equals:
+            values.setdefault(name, value)
+    # a process that renames itself writes its title and NULs over this area; a sound one has no run of NULs
+    wiped = bool(data) and (not values or b"\0" * 8 in data)
+    answers: Dict[str, Tuple[str, Optional[str]]] = {}
+    for variable in variables:
+        found = values.get(variable.encode())
+        if found is not None:
+            answers[variable] = ("present", found.decode("utf-8", "surrogateescape"))
+        else:
+            answers[variable] = ("unreadable" if wiped else "absent", None)
+    return answers
+
+
+def same_life(pid: int, started: int) -> bool:
+    life = process_stat(pid)
+    return life is not None and life.started == started and life.state not in ("Z", "X")
+
+
+def started_at(started: int) -> float:
+    """Host clock time of a start given in clock ticks after boot."""
+    return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
+
+
+# --- ports ----------------------------------------------------------------------------------------------------------
+
+ANY = ("00000000", "0" * 32)
+
+
+def hex_addresses(host: Optional[str]) -> Set[str]:
+    """An address as /proc/net/tcp{,6} writes it (each 32-bit word in host order); empty: unknown, so every address."""
+    known: Set[str] = set()
+    for text in {"localhost": ["127.0.0.1", "::1"]}.get(host or "", [host or ""]):
+        for family in (socket.AF_INET, socket.AF_INET6):
+            try:
+                raw = socket.inet_pton(family, text)
+            except (OSError, ValueError):
+                continue
+            if family == socket.AF_INET:
+                known.add("0000000000000000FFFF0000" + f"{struct.unpack('=I', raw)[0]:08X}")
+            known.add("".join(f"{w:08X}" for w in struct.unpack(f"={len(raw) // 4}I", raw)))
+    return known
+
+
+def listening(port: int, host: Optional[str] = None) -> Set[str]:
+    """Inodes of the sockets that would take a connection to the port; the very address wins over a general one."""
+    found: List[Tuple[str, str]] = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table, encoding="ascii") as f:
+                lines = f.readlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if len(fields) > 9 and fields[3] == "0A":
+                address, _, number = fields[1].rpartition(":")
+                if int(number, 16) == port:
+                    found.append((address, fields[9]))
+    wanted = hex_addresses(host)
+    if not wanted:
+        return {inode for _, inode in found}
+    exact = {inode for address, inode in found if address in wanted}
+    return exact or {inode for address, inode in found if address in ANY}
+
+
+def holders(pids: Iterable[int], inodes: Set[str]) -> Dict[str, List[int]]:
+    """Which of the processes hold which of the sockets."""
+    wanted = {f"socket:[{inode}]": inode for inode in inodes}
+    found: Dict[str, List[int]] = {}
+    for pid in pids:
+        try:
+            names = os.listdir(f"/proc/{pid}/fd")
+        except OSError:
+            continue
+        for name in names:
+            try:
+                inode = wanted.get(os.readlink(f"/proc/{pid}/fd/{name}"))
+            except OSError:
+                continue
+            if inode is not None and pid not in found.setdefault(inode, []):
+                found[inode].append(pid)
+    return found
+
+
+def port_owner(port: int, host: Optional[str], unit_pids: List[int], everybody: Iterable[int]) -> Json:
+    """Who owns a port. With several sockets on it, one that is not the unit's is the answer."""
+    answer: Json = {"port": port, "state": "free", "pid": None, "cgroup": None, "started": None, "in_unit": False}
+    inodes = listening(port, host)
+    if not inodes:
+        return answer
+    ours = holders(unit_pids, inodes)
+    strangers = inodes - set(ours)
+    if strangers:
+        others = holders((pid for pid in everybody if pid not in set(unit_pids)), strangers)
+        if not others:
+            answer["state"] = "hidden"
+            return answer
+        pid = min(p for pids in others.values() for p in pids)
+    else:
+        pid = min((p for pids in ours.values() for p in pids), key=unit_pids.index)
+        answer["in_unit"] = True
+    life = process_stat(pid)
+    answer.update(state="owned", pid=pid, cgroup=cgroup_of(pid), started=life.started if life else None)
+    return answer
+
+
+# --- http -----------------------------------------------------------------------------------------------------------
+
+
+def probe_fields(item: Any) -> Json:
+    if not isinstance(item, dict):
+        raise Refused("bad-request", f"a probe is {str(item)[:80]!r}, expected an object")
+    url: str = field(item, "url", str)
+    try:
+        parts = urlsplit(url)
+        sound = (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable()
+        )
+    except ValueError:
+        sound = False
+    if not sound or len(url) > 2000 or " " in url:
+        raise Refused("bad-request", f"{url[:200]!r} is not an http url")
+    method = field(item, "method", str, "GET", required=False)
+    if method not in ("GET", "POST"):
+        raise Refused("bad-request", f"'method' is {method[:20]!r}, expected 'GET' or 'POST'")
+    max_bytes = field(item, "max_bytes", int, 65536, required=False)
+    return {
+        "id": field(item, "id", str, "health", required=False),
+        "url": url,
+        "method": method,
+        "json": item.get("json"),
+        "timeout_s": max(0.05, seconds(item, "timeout_s", 25.0, 3600.0)),
+        "max_bytes": min(max(0, max_bytes), BODY_MAX_BYTES),
+    }
+
+
+def ask_http(probe: Json, answer: Json) -> None:
+    """One exchange straight to the address: no proxy, no redirect. Fills `answer` as it goes."""
+    import http.client  # noqa: PLC0415 a third of the start-up time, and not every verb asks
+
+    parts = urlsplit(probe["url"])
+    deadline = time.monotonic() + probe["timeout_s"]
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=probe["timeout_s"])
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {"User-Agent": "clawback", "Accept": "*/*", "Connection": "close"}
+        body = None
+        if probe["json"] is not None:
+            body = json.dumps(probe["json"]).encode()
+            headers["Content-Type"] = "application/json"
+        connection.connect()
+        wire = connection.sock
+        connection.request(probe["method"], target, body=body, headers=headers)
+        response = connection.getresponse()
+        answer["status"] = response.status
+        kept = b""
+        while len(kept) <= probe["max_bytes"]:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise socket.timeout
+            wire.settimeout(left)
+            piece = response.read1(min(65536, probe["max_bytes"] + 1 - len(kept)))
+            if not piece:
+                break
+            kept += piece
+        answer["truncated"] = len(kept) > probe["max_bytes"]
+        answer["body"] = kept[: probe["max_bytes"]].decode("utf-8", "replace")
+    except socket.timeout:
+        answer["error"] = f"no answer in {probe['timeout_s']:g} s"
+    except ConnectionRefusedError:
+        answer["error"] = "connection refused"
+    except ConnectionError as e:
+        answer["error"] = f"connection lost: {e.strerror or e}"
+    except http.client.HTTPException as e:
+        answer["error"] = f"not http: {type(e).__name__} {str(e)[:200]}".strip()
+    except (OSError, ValueError) as e:
+        answer["error"] = str(e)[:300] or type(e).__name__
+    finally:
+        connection.close()
+
+
+def ask_all(probes: List[Json]) -> List[Json]:
+    """All exchanges at once, each ended by its own time limit even when a server drips bytes."""
+    running = []
+    for probe in probes:
+        answer: Json = {
+            "id": probe["id"], "url": probe["url"], "status": None, "body": "", "truncated": False, "error": None,
+            "at": time.time(),
+        }  # fmt: skip
+        begun = time.monotonic()
+
+        def work(probe: Json = probe, answer: Json = answer, begun: float = begun) -> None:
+            ask_http(probe, answer)
+            answer["took_s"] = round(time.monotonic() - begun, 6)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        running.append((thread, probe, answer, begun))
+    answers = []
+    for thread, probe, answer, begun in running:
+        thread.join(max(0.0, begun + probe["timeout_s"] + 0.25 - time.monotonic()))
+        if thread.is_alive():
+            error = f"no complete answer in {probe['timeout_s']:g} s"
+            answers.append(dict(answer, status=None, body="", error=error, took_s=round(time.monotonic() - begun, 6)))
+        else:
+            answers.append(answer)
+    return answers
+
+
+def host_of(url: Optional[str], port: Optional[int]) -> Optional[str]:
+    """The url's host when the url is about this port."""
+    if not url or port is None:
+        return None
+    parts = urlsplit(url)
+    return parts.hostname if (parts.port or (443 if parts.scheme == "https" else 80)) == port else None
+
+
+# --- observe --------------------------------------------------------------------------------------------------------
+
+
+def observe(request: Json, manager: Manager) -> Json:
+    host: str = field(request, "host", str)
+    items = field(request, "units", list, [], required=False)
+    extra = [probe_fields(p) for p in field(request, "http", list, [], required=False)]
+    if len(items) > 200 or len(extra) > 200 or not all(isinstance(item, dict) for item in items):
+        raise Refused("bad-request", "'units' and 'http' hold at most 200 objects each")
+    asked = [asked_unit(item) for item in items]
+    # endpoints are asked while the disk is read; they are the slow part
+    probes = [p for a in asked for p in a["http"]] + extra
+    answers: List[Json] = []
+    web = threading.Thread(target=lambda: answers.extend(ask_all(probes)), daemon=True)
+    web.start()
+    manager_properties: Properties = {}
+    shown: List[Properties] = []
+    if asked:
+        manager_properties = manager.properties()
+        shown = manager.show([a["unit"] for a in asked])
+    processes = Processes()
+    units = [unit_facts(a, p, manager, manager_properties, processes) for a, p in zip(asked, shown)]  # noqa: B905 python 3.9 has no strict=
+    web.join()
+    for facts, a in zip(units, asked):  # noqa: B905 python 3.9 has no strict=
+        facts["host"] = host
+        facts["http"], answers = answers[: len(a["http"])], answers[len(a["http"]) :]
+    facts = {"host": host, "at": time.time(), "boot_id": boot_id(), "helper": source_sha256(), "units": units}
+    return {"facts": facts, "http": answers}
+
+
+def asked_unit(item: Json) -> Json:
+    port = field(item, "port", (int, NONE), None, required=False)
+    variables = field(item, "variables", list, [], required=False)
+    for name in variables:
+        if not isinstance(name, str) or not VARIABLE_NAME.fullmatch(name) or len(name) > 200:
+            raise Refused("bad-request", f"{str(name)[:80]!r} is not the name of an environment variable")
+    if port is not None and not 0 < port < 65536:
+        raise Refused("bad-request", f"'port' is {port}, expected 1 to 65535")
+    return {
+        "service": field(item, "service", str),
+        "unit": unit_field(item),
+        "port": port,
+        "variables": variables,
+        "http": [probe_fields(p) for p in field(item, "http", list, [], required=False)],
+    }
+
+
+def unit_facts(asked: Json, p: Properties, manager: Manager, own: Properties, processes: Processes) -> Json:
+    problems: List[str] = []
+    unit = asked["unit"]
+    incarnation = incarnation_of(p)
+    main = incarnation["main_pid"]
+    pids = processes.of_unit(main, manager.unit_cgroup(p))
+    if len(pids) > PROCESSES_MAX:
+        problems.append(f"only {PROCESSES_MAX} of {len(pids)} processes were asked")
+        pids = pids[:PROCESSES_MAX]
+    entries: List[Json] = []
+    for pid in pids:
+        life = processes.lives[pid]
+        for variable, (answer, value) in read_environ(pid, life.started, asked["variables"]).items():
+            entries.append(
+                {
+                    "pid": pid,
+                    "name": life.name,
+                    "main": pid == main,
+                    "variable": variable,
+                    "answer": answer,
+                    "value": value,
+                }
+            )
+    search_path = words_of(one(own, "UnitPath"))
+    names = [unit] + [n for n in words_of(one(p, "Names")) if n != unit and n.endswith(".service")]
+    fragment = one(p, "FragmentPath")
+    argv = re.search(r"argv\[\]=(.*?) ; ignore_errors=", one(p, "ExecStart"))
+    host_name = next((h for h in (host_of(probe["url"], asked["port"]) for probe in asked["http"]) if h), None)
+    port = port_owner(asked["port"], host_name, pids, processes.lives) if asked["port"] else None
+    if port and port["state"] == "hidden":
+        problems.append(f"the owner of port {asked['port']} cannot be seen by this login")
+    texts = [file_text(path) for path in dropin_files(names, search_path)]
+    env_files = [file_text(path) for path in environment_files(p)]
+    fragment_text = file_text(fragment) if fragment else dict(file_text("/nonexistent/unit"), path="")
+    read = [fragment_text, *texts, *env_files]
+    problems += [f"{text['path']} cannot be read: {text['error']}" for text in read if text["error"]]
+    passed = dict(w.split("=", 1) for w in words_of(one(own, "Environment")) if "=" in w)
+    pass_names = set(words_of(one(p, "PassEnvironment"))) & set(asked["variables"])
+    if pass_names:  # PassEnvironment= takes from the manager's own process, which `systemctl show` does not tell
+        parent = process_stat(manager.pid())
+        seen = read_environ(manager.pid(), parent.started, sorted(pass_names)) if parent else {}
+        for name, (answer, value) in seen.items():
+            if answer == "present" and value is not None:
+                passed[name] = value
+            elif answer != "absent":
+                problems.append(f"PassEnvironment={name} cannot be followed: the manager's environment is {answer}")
+    interval = one(p, "StartLimitIntervalUSec") or one(p, "StartLimitInterval")
+    return {
+        "unit": unit,
+        "service": asked["service"],
+        "at": time.time(),
+        "load_state": one(p, "LoadState"),
+        "active_state": one(p, "ActiveState"),
+        "sub_state": one(p, "SubState"),
+        "result": one(p, "Result"),
+        "type": one(p, "Type"),
+        "n_restarts": whole(p, "NRestarts"),
+        "exec_main_status": whole(p, "ExecMainStatus"),
+        "timeout_start_s": span_s(one(p, "TimeoutStartUSec")),
+        "timeout_stop_s": span_s(one(p, "TimeoutStopUSec")),
+        "restart": one(p, "Restart"),
+        "restart_s": span_s(one(p, "RestartUSec")),
+        "start_limit_burst": whole(p, "StartLimitBurst"),
+        "start_limit_interval_s": span_s(interval),
+        "need_daemon_reload": one(p, "NeedDaemonReload") == "yes",
+        "control_group": one(p, "ControlGroup"),
+        "exec_start": argv[1].split() if argv else [],
+        "incarnation": incarnation,
+        "fragment": fragment_text,
+        "dropins": texts,
+        "loaded_dropins": words_of(one(p, "DropInPaths")),
+        "env_files": env_files,
+        "unset_environment": words_of(one(p, "UnsetEnvironment")),
+        "manager_environment": {v: passed[v] for v in asked["variables"] if v in passed},
+        "dropin_path": dropin_path(manager.scope, unit),
+        "processes": entries,
+        "port": port,
+        "http": [],
+        "problems": problems,
+    }
+
+
+def boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        return f.read().strip()
+
+
+def source_sha256() -> str:
+    """Of this program's own text, whether it runs from a file or from `python3 -c`."""
+    path = globals().get("__file__")
+    if path and os.path.isfile(path):
+        with open(path, "rb") as f:
+            return hashlib.sha256(f.read()).hexdigest()
+    with open("/proc/self/cmdline", "rb") as f:
+        words = f.read().split(b"\0")
+    source = words[words.index(b"-c") + 1] if b"-c" in words[:-1] else b""
+    return hashlib.sha256(source).hexdigest()
+
+
+# --- tokens and records ---------------------------------------------------------------------------------------------
+
+
+class UnitState:
+    """Token and records of one unit, under a lock that is held from the check to the record."""
+
+    def __init__(self, scope: str, unit: str) -> None:
+        if scope == "system":
+            self.folder = "/var/lib/clawback"
+        else:
+            state = os.environ.get("XDG_STATE_HOME") or os.path.join(home(), ".local", "state")
+            self.folder = os.path.join(state, "clawback")
+        name = unit if len(unit) <= 200 else hashlib.sha256(unit.encode()).hexdigest()
+        self.path = os.path.join(self.folder, name + ".json")
+        self.unit, self.token, self.records = unit, 0, []  # type: str, int, List[Json]
+        self._lock = -1
+
+    def __enter__(self) -> "UnitState":
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            self._lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as e:
+            hint = "a system unit needs a login that is root or may become it by sudo"
+            raise Refused("forbidden", f"{self.folder!r} cannot be used: {e.strerror}", hint) from None
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    os.close(self._lock)
+                    raise Refused(
+                        "busy", f"another action on {self.unit} has run for {LOCK_TIMEOUT_S:g} s", "ask again"
+                    ) from None
+                time.sleep(0.02)
+        try:
+            self._load()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+
+    def _load(self) -> None:
+        try:
+            with open(self.path, "rb") as f:
+                kept = json.loads(f.read())
+            self.token, self.records = int(kept["token"]), list(kept["records"])
+        except FileNotFoundError:
+            return
+        except (ValueError, KeyError, TypeError):
+            raise Refused(
+                "forbidden", f"{self.path!r} is damaged, so tokens cannot be checked", "look at it by hand"
+            ) from None
+
+    def raise_token(self, token: int) -> None:
+        """Refuses a lower token; stores a higher one on the disk before it returns."""
+        if token < self.token:
+            message = f"token {token} is stale: {self.unit} was fenced with {self.token}"
+            raise Refused("stale-token", message, "another worker holds this unit now", token=token, stored=self.token)
+        if token > self.token:
+            self.token = token
+            self.save()
+
+    def record(self, entry: Json) -> None:
+        """Adds or replaces the record of (verb, change, step, token) and stores it."""
+        others = [r for r in self.records if identity(r) != identity(entry)]
+        self.records = [*others[-(RECORDS_MAX - 1) :], entry]
+        self.save()
+
+    def find(self, verb: str, change: str, step: str, token: Optional[int]) -> Optional[Json]:
+        for record in reversed(self.records):
+            if (record["verb"], record["change"], record["step"]) == (verb, change, step) and token in (
+                None,
+                record["token"],
+            ):
+                return record
+        return None
+
+    def save(self) -> None:
+        data = json.dumps({"token": self.token, "records": self.records}).encode()
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            replace_file(folder, os.path.basename(self.path), data, 0o600, None)
+        finally:
+            os.close(folder)
+
+
+def identity(record: Json) -> Tuple[Any, ...]:
+    return (record["verb"], record["change"], record["step"], record["token"])
+
+
+def replace_file(folder: int, name: str, data: bytes, mode: int, owner: Optional[Tuple[int, int]]) -> None:
+    """Writes a file of an open folder so that a reader, or a power cut, meets the old or the new text."""
+    temporary = f".{name[:150]}.{os.getpid()}.tmp"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as f:
+            f.write(data)
+            f.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                os.fchown(f.fileno(), *owner)
+            os.fchmod(f.fileno(), mode)
+            os.fsync(f.fileno())
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+# --- write ----------------------------------------------------------------------------------------------------------
+
+
+def write(request: Json, manager: Manager) -> Json:
+    unit, token = unit_field(request), token_field(request)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    text = field(request, "text", (str, NONE))
+    expected = field(request, "expect_sha256", (str, NONE))
+    data = encode_text(text)
+    wanted = hashlib.sha256(data).hexdigest() if data is not None else None
+    path = dropin_path(manager.scope, unit)
+    with UnitState(manager.scope, unit) as state:
+        state.raise_token(token)
+        known_unit(manager, unit)
+        folder = open_own_folder(path, create=data is not None)
+        try:
+            present, mode, owner = present_file(folder, path)
+            earlier = state.find("write", change, step, None)
+            already = earlier is not None and present == wanted and earlier["after_sha256"] == wanted
+            if not already and present != expected:
+                message = f"{path} is not as planned: it has sha256 {present}, expected {expected}"
+                raise Refused(
+                    "file-changed",
+                    message,
+                    "look at the file, then ask again",
+                    present_sha256=present,
+                    expect_sha256=expected,
+                )
+            entry: Json = {
+                "verb": "write", "change": change, "step": step, "token": token, "at": time.time(),
+                "phase": "intended", "path": path, "after_sha256": wanted,
+                "before_sha256": earlier["before_sha256"] if already and earlier else present,
+            }  # fmt: skip
+            state.record(entry)
+            if not already and folder is not None:
+                if data is not None:
+                    replace_file(folder, DROPIN_NAME, data, mode, owner)
+                elif present is not None:
+                    os.unlink(DROPIN_NAME, dir_fd=folder)
+                    os.fsync(folder)
+            entry["phase"] = "written"
+            state.record(entry)
+        finally:
+            if folder is not None:
+                os.close(folder)
+        manager.run("daemon-reload")
+        entry["phase"] = "done"
+        state.record(entry)
+    shown = manager.unit(unit)
+    return {
+        "unit": unit,
+        "path": path,
+        "already": already,
+        "before_sha256": entry["before_sha256"],
+        "after_sha256": wanted,
+        "loaded_dropins": words_of(one(shown, "DropInPaths")),
+        "need_daemon_reload": one(shown, "NeedDaemonReload") == "yes",
+        "at": entry["at"],
+    }
+
+
+def encode_text(text: Optional[str]) -> Optional[bytes]:
+    if text is None:
+        return None
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refused("bad-request", "'text' is not valid utf-8") from None
+    if len(data) > TEXT_MAX_BYTES or b"\0" in data:
+        raise Refused("bad-request", f"'text' has {len(data)} bytes, expected at most {TEXT_MAX_BYTES} and no NUL")
+    return data
+
+
+def known_unit(manager: Manager, unit: str) -> Properties:
+    shown = manager.unit(unit)
+    if one(shown, "LoadState") == "not-found":
+        raise Refused(
+            "no-such-unit",
+            f"this host has no unit {unit!r}",
+            f"`systemctl cat {shlex.quote(unit)}` on the host shows what it knows",
+        )
+    return shown
+
+
+def open_own_folder(path: str, create: bool) -> Optional[int]:
+    """The open UNIT.d folder, made 0755 where it is missing; None when it is missing and not to be made."""
+    folder, base = os.path.dirname(path), os.path.dirname(os.path.dirname(path))
+    try:
+        if create:
+            if not os.path.isdir(base):
+                os.makedirs(base, mode=0o755, exist_ok=True)
+            try:
+                os.mkdir(folder, 0o755)
+            except FileExistsError:
+                pass
+            else:
+                os.chmod(folder, 0o755)  # noqa: S103 whatever the umask says, others may look at unit files
+                sync_folder(base)
+        elif not os.path.lexists(folder):
+            return None
+        real = os.path.realpath(folder)
+        if os.path.dirname(real) != os.path.realpath(base):
+            raise Refused(
+                "forbidden",
+                f"{folder} is a link that leads to {real}",
+                "clawback writes only into the unit's own folder",
+            )
+        return os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except PermissionError as e:
+        raise Refused(
+            "forbidden", f"{e.filename or folder} cannot be written: {e.strerror}", "check the login's rights"
+        ) from None
+    except OSError as e:
+        raise Refused("forbidden", f"{folder} cannot be used: {e.strerror}") from None
+
+
+def sync_folder(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def present_file(folder: Optional[int], path: str) -> Tuple[Optional[str], int, Optional[Tuple[int, int]]]:
+    """Digest, mode and owner of our drop-in as it is; (None, 0644, None) when there is none."""
+    if folder is None:
+        return None, 0o644, None
+    try:
+        fd = os.open(DROPIN_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return None, 0o644, None
+    except OSError as e:
+        raise Refused(
+            "forbidden", f"{path} cannot be read, or is a link: {e.strerror}", "clawback replaces only a plain file"
+        ) from None
+    with os.fdopen(fd, "rb") as f:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise Refused("forbidden", f"{path} is not a plain file", "clawback replaces only a plain file")
+        digest = hashlib.sha256()
+        for piece in iter(lambda: f.read(65536), b""):
+            digest.update(piece)
+    return digest.hexdigest(), stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid)
+
+
+# --- restart and fence ----------------------------------------------------------------------------------------------
+
+
+def restart(request: Json, manager: Manager) -> Json:
+    unit, token = unit_field(request), token_field(request)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    with UnitState(manager.scope, unit) as state:
+        state.raise_token(token)
+        shown = known_unit(manager, unit)
+        entry = state.find("restart", change, step, token)
+        already = entry is not None
+        if entry is None:
+            entry = {
+                "verb": "restart", "change": change, "step": step, "token": token, "at": time.time(),
+                "phase": "intended", "before": incarnation_of(shown),
+            }  # fmt: skip
+            state.record(entry)
+            manager.run("restart", "--no-block", "--", unit)
+            entry["phase"] = "issued"
+            state.record(entry)
+        # "intended" and already: an earlier call ended between the two records; the incarnation tells whether it acted
+        current = incarnation_of(shown) if already else entry["before"]
+    return {
+        "unit": unit,
+        "already": already,
+        "phase": entry["phase"],
+        "before": entry["before"],
+        "current": current,
+        "at": entry["at"],
+    }
+
+
+def fence(request: Json, manager: Manager) -> Json:
+    unit, token = unit_field(request), token_field(request)
+    with UnitState(manager.scope, unit) as state:
+        before = state.token
+        state.raise_token(token)
+        current = incarnation_of(manager.unit(unit))
+        records = [dict(r) for r in state.records]
+    for record in records:
+        if record["verb"] == "restart":
+            record["after"] = current if differs(current, record["before"]) else None
+    return {"unit": unit, "token": token, "previous_token": before, "current": current, "records": records}
+
+
+def differs(now: Json, before: Optional[Json]) -> bool:
+    """A new life: a main process, and pid, start time and invocation all others than before."""
+    if now["main_pid"] == 0:
+        return False
+    return before is None or all(now[k] != before[k] for k in ("main_pid", "started", "invocation_id"))
+
+
+# --- wait -----------------------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """Cheap looks at one unit: systemctl only when its processes changed, or half a second passed."""
+
+    def __init__(self, manager: Manager, unit: str) -> None:
+        self.manager, self.unit = manager, unit
+        self.shown: Properties = {}
+        self.incarnation: Json = {}
+        self.cgroup: Optional[str] = None
+        self._at = 0.0
+        self._members: Optional[bytes] = None
+        self._members_path: Optional[str] = None
+        self._owner: Tuple[Set[str], Json] = (set(), {})
+
+    def refresh(self, force: bool = False) -> None:
+        age_s = time.monotonic() - self._at
+        members = self._read_members()
+        moved = members != self._members or (self.incarnation and not self._main_alive())
+        if not (force or not self.shown or age_s >= SHOW_EVERY_S or moved):
+            return
+        self.shown = self.manager.unit(self.unit)
+        self.incarnation = incarnation_of(self.shown)
+        self.cgroup = self.manager.unit_cgroup(self.shown)
+        self._members_path = members_file(self.cgroup) or self._members_path
+        self._members = self._read_members()
+        self._at = time.monotonic()
+
+    def _main_alive(self) -> bool:
+        pid = self.incarnation["main_pid"]
+        return pid == 0 or same_life(pid, self.incarnation["started"])
+
+    def _read_members(self) -> Optional[bytes]:
+        if self._members_path is None:
+            return None
+        try:
+            with open(self._members_path, "rb") as f:
+                return f.read(65536)
+        except OSError:
+            return b""
+
+    def port(self, port: int, host: Optional[str]) -> Json:
+        """The owner of the port; the search through open files is repeated only when the sockets changed."""
+        inodes = listening(port, host)
+        known, owner = self._owner
+        if inodes and inodes == known and same_life(owner["pid"], owner["started"]):
+            return owner
+        processes = Processes()
+        pids = processes.of_unit(self.incarnation["main_pid"], self.cgroup)
+        owner = port_owner(port, host, pids, processes.lives)
+        self._owner = (inodes, owner) if owner["state"] == "owned" else (set(), {})
+        return owner
+
+
+def members_file(cgroup: Optional[str]) -> Optional[str]:
+    """The cgroup.procs file of a cgroup path, through whichever mount of this host shows it."""
+    if cgroup is None:
+        return None
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        fields, kinds = left.split(), right.split()
+        if not kinds or not (kinds[0] == "cgroup2" or (kinds[0] == "cgroup" and "name=systemd" in kinds[-1])):
+            continue
+        root, mount = fields[3].rstrip("/"), fields[4]
+        if cgroup == root or cgroup.startswith(root + "/"):
+            path = f"{mount}{cgroup[len(root) :]}/cgroup.procs"
+            if os.path.exists(path):
+                return path
+    return None
+
+
+def wait(request: Json, manager: Manager) -> Json:
+    """Looks until the unit is ready or the slice is over.
+
+    ready: a new incarnation (all three fields differ from `before`), active, the port is the unit's with an owner not
+    older than the main process, and `confirmations` answers 200 in a row while the incarnation stayed the same.
+    failed: the unit failed, or ended with no job left. other-incarnation: a further life began that systemd's own
+    Restart= does not explain (NRestarts did not grow), or the life is not the one given as `expect`.
+    foreign-port-owner: given at the end of a slice only, when every look at the port in its last second or more showed
+    an owner outside. A request that has begun, and a row of 200s that has begun, are finished after the slice: the
+    answer takes at most for_s + confirmations * (timeout_s + poll_s) and a second or two.
+    """
+    unit, before, expect = (
+        unit_field(request),
+        incarnation_field(request, "before"),
+        incarnation_field(request, "expect"),
+    )
+    port = field(request, "port", (int, NONE), None, required=False)
+    health = field(request, "health", (dict, NONE), None, required=False)
+    probe = probe_fields(dict({"id": "health", "max_bytes": 4096}, **health)) if health is not None else None
+    needed = field(request, "confirmations", int, 2, required=False)
+    poll_s, for_s = max(0.01, seconds(request, "poll_s", 0.05, 60.0)), seconds(request, "for_s", 10.0, 600.0)
+    host = host_of(probe["url"] if probe else None, port)
+    watch = Watch(manager, unit)
+    deadline = time.monotonic() + for_s
+    since: Json = {"new_incarnation_at": None, "port_owned_at": None, "first_200_at": None, "ready_at": None}
+    owner: Optional[Json] = None
+    answer: Optional[Json] = None
+    streak, life, restarts_seen = 0, None, None  # type: int, Optional[Json], Optional[int]
+    foreign_since: Optional[float] = None
+    state = "waiting"
+    while True:
+        watch.refresh()
+        if one(watch.shown, "LoadState") == "not-found":
+            raise Refused("no-such-unit", f"this host has no unit {unit!r}")
+        now, active = watch.incarnation, one(watch.shown, "ActiveState")
+        fresh = differs(now, before)
+        if fresh and life is not None and now != life:
+            if (whole(watch.shown, "NRestarts") or 0) <= (restarts_seen or 0):
+                state = "other-incarnation"
+                break
+            streak, foreign_since = 0, None
+            since.update(port_owned_at=None, first_200_at=None)
+        if fresh and now != life:
+            life, restarts_seen = now, whole(watch.shown, "NRestarts")
+            since["new_incarnation_at"] = started_at(now["started"])
+            if expect is not None and now != expect:
+                state = "other-incarnation"
+                break
+        if active == "failed" or (active == "inactive" and one(watch.shown, "Job", "0") in ("", "0")):
+            state = "failed"
+            break
+        owned = fresh and port is None
+        if fresh and port is not None:
+            owner = watch.port(port, host)
+            owned = owner["in_unit"] and (owner["started"] or 0) >= now["started"]
+            foreign = owner["state"] == "owned" and not owned
+            foreign_since = (foreign_since or time.monotonic()) if foreign else None
+            if owned and since["port_owned_at"] is None:
+                since["port_owned_at"] = time.time()
+        healthy = owned and probe is None
+        if owned and probe is not None:
+            answer = ask_all([probe])[0]
+            good = answer["status"] == 200 and answer["error"] is None and same_life(now["main_pid"], now["started"])
+            streak = streak + 1 if good else 0
+            if good and since["first_200_at"] is None:
+                since["first_200_at"] = time.time()
+            healthy = streak >= needed
+        elif not owned:
+            streak = 0
+        if healthy:
+            watch.refresh(force=True)  # the last word on life and state is systemd's
+            if watch.incarnation == now and one(watch.shown, "ActiveState") == "active":
+                state, since["ready_at"] = "ready", time.time()
+                break
+        if time.monotonic() >= deadline and (streak == 0 or healthy):
+            if foreign_since is not None and time.monotonic() - foreign_since >= min(1.0, for_s):
+                state = "foreign-port-owner"
+            break
+        time.sleep(poll_s)
+    if owner is None and port is not None:
+        owner = watch.port(port, host)
+    return {
+        "unit": unit,
+        "state": state,
+        "incarnation": watch.incarnation,
+        "active_state": one(watch.shown, "ActiveState"),
+        "sub_state": one(watch.shown, "SubState"),
+        "result": one(watch.shown, "Result"),
+        "n_restarts": whole(watch.shown, "NRestarts"),
+        "exec_main_status": whole(watch.shown, "ExecMainStatus"),
+        "port": owner,
+        "health": answer,
+        "since": since,
+        "at": time.time(),
+    }
+
+
+# --- the door -------------------------------------------------------------------------------------------------------
+
+VERBS = {"observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
+
+
+def answer_to(data: bytes) -> Json:
+    try:
+        if len(data) > REQUEST_MAX_BYTES:
+            raise Refused("bad-request", f"the request has more than {REQUEST_MAX_BYTES} bytes")
+        try:
+            request = json.loads(data)
+        except (ValueError, RecursionError):
+            raise Refused("bad-request", "the request is not one JSON document") from None
+        if not isinstance(request, dict) or request.get("v") != VERSION:
+            raise Refused(
+                "bad-request", f"this helper speaks version {VERSION}", "send its own version of the helper along"
+            )
+        verb, scope = field(request, "verb", str), field(request, "scope", str)
+        if verb not in VERBS:
+            raise Refused("bad-request", f"{verb[:40]!r} is no verb, expected one of {', '.join(VERBS)}")
+        if scope not in ("system", "user"):
+            raise Refused("bad-request", f"'scope' is {scope[:40]!r}, expected 'system' or 'user'")
+        return dict(VERBS[verb](request, Manager(scope)), v=VERSION, ok=True)
+    except Refused as refusal:
+        said = {"v": VERSION, "ok": False, "code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+        return dict(refusal.extra, **said)
+    except OSError as e:  # a disk that is full or read-only, a /proc that is closed
+        return {
+            "v": VERSION,
+            "ok": False,
+            "code": "forbidden",
+            "message": f"{e.filename or 'the host'}: {e.strerror or e}",
+            "hint": "",
+        }
+
+
+def main() -> int:
+    answer = answer_to(sys.stdin.buffer.read(REQUEST_MAX_BYTES + 1))
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
