@@ -1,6 +1,6 @@
 """A knob's value: does the text fit the knob's type and range?
 
-The environment holds text and the proof compares bytes, so a value has exactly one spelling: `512`, never `0512` or `512.`.
+The environment holds text and the proof compares bytes, so a value has one spelling: `512`, never `0512` or `512.`.
 """
 
 from __future__ import annotations

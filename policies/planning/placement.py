@@ -1,7 +1,8 @@
 """Where a value is written on one instance, and whether that place wins.
 
 We write one drop-in of ours and then compute, as systemd would, what the unit starts with. A place that loses to
-another one (an EnvironmentFile= beats every Environment=) is refused and named, never written in the hope that it works.
+another one (an EnvironmentFile= beats every Environment=) is refused and named,
+never written in hope.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+"""How long a restart order takes, from recorded restarts only: none recorded, none told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from policies.fleet import Fleet
+from policies.plan import Estimate
+
+
+def estimate(fleet: Fleet, order: str, boots: Mapping[str, Sequence[float]]) -> Estimate | None:
+    """Seconds for the whole order: the sum over its instances of their median (and p90) from issue to healthy.
+
+    boots: seconds by instance (service@host). None as soon as one instance has no record. n is the smallest count.
+    """
+    instances = [i for service in fleet.restarts[order] for i in fleet.instances(service)]
+    records = [sorted(boots.get(i, ())) for i in instances]
+    if not records or any(not r for r in records):
+        return None
+    # Nearest-rank p90: with few records it is the slowest one seen, which is what a person wants to know.
+    p90 = sum(r[min(len(r) - 1, int(0.9 * len(r)))] for r in records)
+    return Estimate(median_s=sum(median(r) for r in records), p90_s=p90, n=min(len(r) for r in records))

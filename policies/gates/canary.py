@@ -1,0 +1,56 @@
+"""Does one generation come through the whole path, with a text that only this request can have?"""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import JsonValue
+
+from policies.facts import HttpAnswer
+from policies.finding import Verdict
+from policies.gates import Values, failed, passed, undecided
+
+PLACEHOLDER = "{nonce}"
+
+
+def filled(value: JsonValue, nonce: str) -> JsonValue:
+    """The canary's body with every `{nonce}` replaced."""
+    if isinstance(value, str):
+        return value.replace(PLACEHOLDER, nonce)
+    if isinstance(value, list):
+        return [filled(item, nonce) for item in value]
+    if isinstance(value, dict):
+        return {key: filled(item, nonce) for key, item in value.items()}
+    return value
+
+
+def generated_text(body: str) -> str | None:
+    """The text of the first choice of an OpenAI-style completion or chat completion; None when there is none."""
+    try:
+        choice = json.loads(body)["choices"][0]
+        text = choice["text"] if "text" in choice else choice["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def judge(service: str, answer: HttpAnswer | None, expected: str) -> Verdict:
+    """Pass when the generated text contains `expected`; a 200 without the text is a fail."""
+    if answer is None:
+        return undecided("gate.canary.not-asked", {"service": service})
+    text = generated_text(answer.body)
+    values: Values = {
+        "service": service,
+        "status": answer.status,
+        "error": answer.error,
+        "expected": expected,
+        "text": None if text is None else text[:80],
+        "took_s": answer.took_s,
+    }
+    if answer.status is None:
+        return failed("gate.canary.no-answer", values)
+    if answer.status != 200:
+        return failed("gate.canary.status", values)
+    if text is None or expected not in text:
+        return failed("gate.canary.wrong-text", values)
+    return passed("gate.canary.text", values)

@@ -1,0 +1,51 @@
+"""Did this restart give a new life to the unit, and does that life go on?"""
+
+from __future__ import annotations
+
+from policies.facts import Incarnation
+from policies.finding import Verdict
+from policies.gates import Values, failed, passed, undecided
+
+# With Restart= systemd starts a dying unit again and again; three lives within one gate are a crash loop.
+CRASH_LOOP = 3
+
+
+def judge(
+    instance: str,
+    before: Incarnation,
+    now: Incarnation,
+    *,
+    active_state: str,
+    sub_state: str,
+    result: str,
+    n_restarts: int | None,
+    waited_s: float,
+) -> Verdict:
+    """Pass only when pid, start time and InvocationID all differ from before and the unit is active."""
+    values: Values = {
+        "instance": instance,
+        "old_pid": before.main_pid,
+        "new_pid": now.main_pid,
+        "state": f"{active_state} ({sub_state})",
+        "result": result,
+        "restarts": n_restarts,
+        "waited_s": waited_s,
+    }
+    if n_restarts is not None and n_restarts >= CRASH_LOOP:
+        return failed("gate.incarnation.crash-loop", values)
+    if result == "timeout":
+        return failed("gate.incarnation.start-timeout", values)
+    if result == "start-limit-hit":
+        return failed("gate.incarnation.start-limit", values)
+    if active_state == "failed":
+        return failed("gate.incarnation.failed", values)
+    if now.main_pid == 0:
+        return failed("gate.incarnation.no-process", values)
+    if now.invocation_id == "" or before.invocation_id == "":
+        return undecided("gate.incarnation.no-invocation-id", values)
+    same = now.main_pid == before.main_pid or now.started == before.started or now.invocation_id == before.invocation_id
+    if same:
+        return failed("gate.incarnation.old-process", values)
+    if active_state != "active":
+        return undecided("gate.incarnation.not-active", values)
+    return passed("gate.incarnation.new", values)

@@ -1,0 +1,28 @@
+"""Does the unit itself listen on its port, or does somebody else answer there?"""
+
+from __future__ import annotations
+
+from policies.facts import Incarnation, PortOwner
+from policies.finding import Verdict
+from policies.gates import Values, failed, passed, undecided
+
+
+def judge(instance: str, owner: PortOwner | None, now: Incarnation, *, waited_s: float) -> Verdict:
+    """Pass only when the listener is in the unit. A foreign owner is a fail, whatever the port answers."""
+    if owner is None:
+        return undecided("gate.port.not-read", {"instance": instance})
+    values: Values = {
+        "instance": instance,
+        "port": owner.port,
+        "pid": owner.pid,
+        "cgroup": owner.cgroup,
+        "main_pid": now.main_pid,
+        "waited_s": waited_s,
+    }
+    if owner.state == "free":
+        return failed("gate.port.free", values)
+    if owner.state == "hidden":
+        return undecided("gate.port.hidden", values)
+    if not owner.in_unit:
+        return failed("gate.port.foreign", values)
+    return passed("gate.port.owned", values)
