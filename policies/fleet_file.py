@@ -1,0 +1,99 @@
+"""Text of `fleet.yaml` -> Fleet, or every error at once with its line and a hint.
+
+The text becomes YAML nodes (`fleet_checks_yaml`), the nodes become entries (`fleet_checks_services`, `_knobs`,
+`_rules`), the entries are checked against each other (`fleet_checks_links`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from policies.fleet import Fleet
+from policies.fleet_checks import FleetError, Problems
+from policies.fleet_checks_knobs import read_knobs
+from policies.fleet_checks_links import check_links
+from policies.fleet_checks_rules import (
+    read_causes,
+    read_freezes,
+    read_metrics,
+    read_roles,
+    read_rules,
+    read_timing,
+)
+from policies.fleet_checks_services import read_hosts, read_restarts, read_services, read_url
+from policies.fleet_checks_table import Table
+from policies.fleet_checks_values import Reader
+from policies.fleet_checks_yaml import compose
+from policies.model import Model
+
+__all__ = ["FleetError", "FleetReading", "read_fleet"]
+
+top_keys = (
+    "version",
+    "name",
+    "hosts",
+    "services",
+    "restarts",
+    "knobs",
+    "metrics",
+    "prometheus",
+    "causes",
+    "roles",
+    "rules",
+    "freezes",
+    "timing",
+)
+
+
+class FleetReading(Model):
+    """A fleet without errors, or errors (by line) without a fleet."""
+
+    fleet: Fleet | None
+    errors: tuple[FleetError, ...] = ()
+
+
+def read_fleet(text: str, file: str) -> FleetReading:
+    """Read and check a fleet file. `file` is only for the messages.
+
+    A wrong value does not hide the errors after it; only text that is no YAML ends the reading early.
+    """
+    problems = Problems(file)
+    root = compose(text, problems)
+    if root is None:
+        return FleetReading(fleet=None, errors=problems.sorted())
+    top = Table(Reader(problems), (), root, top_keys)
+    fleet = _read(top, text)
+    check_links(fleet, problems)
+    if problems.errors:
+        return FleetReading(fleet=None, errors=problems.sorted())
+    return FleetReading(fleet=fleet)
+
+
+def _read(top: Table, text: str) -> Fleet:
+    if top.need("version", "version: 1"):
+        top.whole("version", 1, 1, 1)
+    top.need("name", "name: NAME")
+    top.need("hosts", "hosts: {gpu1: {address: 192.0.2.11, user: clawback}}")
+    top.need("services", "services: with one service or more")
+    prometheus = top.table("prometheus", ("url",))
+    hosts, services = read_hosts(top), read_services(top)
+    for key, found in (("hosts", hosts), ("services", services)):
+        if key in top and not found and not any(e.code == "type.mapping" for e in top.reader.problems.errors):
+            top.reader.problems.add(
+                top.at(key), "list.empty", f"no {key}, expected one or more", f"add one below `{key}:`"
+            )
+    return Fleet(
+        name=top.name("name") or "",
+        hosts=hosts,
+        services=services,
+        restarts=read_restarts(top),
+        knobs=read_knobs(top),
+        metrics=read_metrics(top),
+        causes=read_causes(top),
+        prometheus_url=(read_url(prometheus) or None) if prometheus is not None else None,
+        roles=read_roles(top),
+        rules=read_rules(top),
+        freezes=read_freezes(top),
+        timing=read_timing(top),
+        sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+    )
