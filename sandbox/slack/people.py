@@ -1,0 +1,350 @@
+"""What people do in the workspace: type commands, mention the bot, click, edit, delete, look."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sandbox.slack.blockrules import elements
+from sandbox.slack.errors import PersonError, SlackError
+from sandbox.slack.methods import shape
+from sandbox.slack.oracle import Oracle
+from sandbox.slack.records import Call, Channel, Envelope, Json, Message, User
+from sandbox.slack.responses import ResponseTarget, Tickets, respond
+from sandbox.slack.socketmode import SocketHub
+from sandbox.slack.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """What a click did: it was sent (`envelope`), or the client first asks (`confirm`, the dialog object)."""
+
+    envelope: Envelope | None
+    confirm: Json | None = None
+
+    def wait(self, timeout_s: float = 5.0) -> bool:
+        """True once the app acknowledged the click in time."""
+        return self.envelope is not None and self.envelope.wait(timeout_s)
+
+
+class People:
+    """The hands of every person of the workspace. Users and channels are given by id or by name."""
+
+    def __init__(self, workspace: Workspace, sockets: SocketHub, tickets: Tickets, oracle: Oracle) -> None:
+        self.workspace = workspace
+        self._sockets = sockets
+        self._tickets = tickets
+        self._oracle = oracle
+
+    # doing
+
+    def command(self, user: str, channel: str, text: str) -> Envelope:
+        """Type a slash command such as `/knob list`; commands do not exist inside threads."""
+        who, where = self._present(user, channel)
+        command, _, rest = text.partition(" ")
+        if not re.fullmatch(r"/[a-z0-9_-]{1,31}", command):
+            raise PersonError(f"{command!r} is not a slash command")
+        payload: Json = {
+            "token": "sandbox-verification",
+            "team_id": self.workspace.team_id,
+            "team_domain": self.workspace.domain,
+            "channel_id": where.id,
+            "channel_name": "privategroup" if where.is_private else where.name,
+            "user_id": who.id,
+            "user_name": who.name,
+            "command": command,
+            "text": self._escaped(rest.strip(" ")),
+            "api_app_id": self.workspace.app.app_id,
+            "is_enterprise_install": "false",
+            "response_url": self._tickets.new_response_url("commands", where.id, who.id),
+            "trigger_id": self._tickets.new_trigger(who.id),
+        }
+        target = ResponseTarget(where.id, who.id, time.monotonic())
+        return self._sockets.deliver(
+            "slash_commands", payload, on_settled=lambda envelope: self._immediate(envelope, target)
+        )
+
+    def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
+        """Write a message; the app gets a `message` event where it subscribed to one."""
+        who, where = self._present(user, channel)
+        if where.is_archived:
+            raise PersonError(f"#{where.name} is archived")
+        message = self.workspace.post(where.id, who.id, self._linked(text), thread_ts=thread_ts)
+        if f"message.{where.kind}" in self.workspace.app.events and self._bot_in(where):
+            event = shape(self.workspace, message) | {"channel": where.id, "event_ts": message.ts}
+            self.event(event | {"channel_type": {"im": "im", "groups": "group"}.get(where.kind, "channel")})
+        return message
+
+    def mention(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
+        """Write a message that mentions the bot; it gets `app_mention` where it is a member."""
+        bot = f"<@{self.workspace.app.bot_user}>"
+        message = self.say(user, channel, text if bot in text else f"{bot} {text}", thread_ts)
+        if "app_mention" in self.workspace.app.events and self._bot_in(self._channel(channel)):
+            made = shape(self.workspace, message)
+            made |= {"type": "app_mention", "channel": message.channel, "event_ts": message.ts}
+            self.event(made)
+        return message
+
+    def click(
+        self,
+        user: str,
+        channel: str,
+        ts: str,
+        action_id: str,
+        *,
+        confirmed: bool = False,
+        value: str | None = None,
+    ) -> Click:
+        """Click a button, or choose the option `value` of a menu, on a message the person can see."""
+        who, where = self._present(user, channel)
+        message = self._seen(who, where, ts)
+        block, element = self._element(message, action_id)
+        if element.get("confirm") and not confirmed:
+            return Click(None, element["confirm"])
+        action: Json = {key: element[key] for key in ("type", "action_id", "text", "value", "style") if key in element}
+        action |= {"block_id": block["block_id"], "action_ts": self.workspace.new_ts()}
+        if element["type"] != "button":
+            action |= _choice(element, value)
+        ephemeral = message.ephemeral_to is not None
+        container: Json = {
+            "type": "message",
+            "message_ts": message.ts,
+            "channel_id": where.id,
+            "is_ephemeral": ephemeral,
+        }
+        if message.thread_ts and message.thread_ts != message.ts:
+            container["thread_ts"] = message.thread_ts
+        payload = self._interaction("block_actions", who) | {
+            "container": container,
+            "channel": {"id": where.id, "name": "privategroup" if where.is_private else where.name},
+            "state": {"values": {}},
+            "response_url": self._tickets.new_response_url("actions", where.id, who.id, message),
+            "actions": [action],
+        }
+        if not ephemeral:
+            payload["message"] = shape(self.workspace, message, with_metadata=True)
+        return Click(self._sockets.deliver("interactive", payload))
+
+    def submit_view(self, user: str, view_id: str, values: Json) -> Envelope:
+        """Submit an open modal; `values` is `{block_id: {action_id: {"type": ..., "value": ...}}}`."""
+        who = self._user(user)
+        view = self.workspace.views.get(view_id)
+        if view is None or view["_opened_by"] != who.id:
+            raise PersonError(f"{who.name} has no open view {view_id!r}")
+        shown = {key: item for key, item in view.items() if key != "_opened_by"} | {"state": {"values": values}}
+        payload = self._interaction("view_submission", who) | {"view": shown, "response_urls": []}
+        return self._sockets.deliver("interactive", payload, on_settled=lambda e: self._view_answer(e, view_id))
+
+    def event(self, event: Json) -> Envelope:
+        """Deliver any Events API event."""
+        team = self.workspace.team_id
+        payload: Json = {
+            "token": "sandbox-verification",
+            "team_id": team,
+            "api_app_id": self.workspace.app.app_id,
+            "event": event,
+            "type": "event_callback",
+            "event_id": "Ev" + secrets.token_hex(5).upper(),
+            "event_time": int(time.time()),
+            "authorizations": [
+                {
+                    "enterprise_id": None,
+                    "team_id": team,
+                    "user_id": self.workspace.app.bot_user,
+                    "is_bot": True,
+                    "is_enterprise_install": False,
+                }
+            ],
+            "is_ext_shared_channel": False,
+            "event_context": "4-" + secrets.token_hex(6),
+        }
+        return self._sockets.deliver("events_api", payload)
+
+    def edit_message_behind_the_bot(self, channel: str, ts: str, text: str, *, by: str | None = None) -> Message:
+        """Change a message without the bot, leaving blocks only when the text stays."""
+        where = self._channel(channel)
+        message = self._message(where, ts)
+        with self.workspace.change():
+            before = shape(self.workspace, message)
+            message.text, message.blocks = text, []
+            message.edited = {"user": self._user(by).id if by else message.user, "ts": self.workspace.new_ts()}
+        self._changed(where, "message_changed", {"message": shape(self.workspace, message), "previous_message": before})
+        return message
+
+    def delete_message(self, channel: str, ts: str) -> None:
+        """Delete a message without the bot, as an admin or a retention rule does."""
+        where = self._channel(channel)
+        message = self._message(where, ts)
+        with self.workspace.change():
+            before = shape(self.workspace, message)
+            message.deleted = True
+        self._changed(where, "message_deleted", {"deleted_ts": ts, "previous_message": before})
+
+    # looking
+
+    def transcript(self, channel: str, *, seen_by: str | None = None) -> list[Json]:
+        """Everything said in a channel and its threads, oldest first; ephemeral messages name their reader."""
+        where = self._channel(channel)
+        reader = self._user(seen_by).id if seen_by else None
+        with self.workspace.lock:
+            return [
+                {
+                    "ts": m.ts,
+                    "thread_ts": m.thread_ts,
+                    "who": self.workspace.users[m.user].name,
+                    "text": m.text,
+                    "blocks": m.blocks,
+                    "ephemeral_to": m.ephemeral_to,
+                    "edited": m.edited,
+                    "metadata": m.metadata,
+                }
+                for m in self.workspace.messages
+                if m.channel == where.id and not m.deleted and (reader is None or m.ephemeral_to in {None, reader})
+            ]
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every Web API call and response_url post so far."""
+        with self.workspace.lock:
+            return list(self.workspace.calls)
+
+    @property
+    def envelopes(self) -> list[Envelope]:
+        """Every envelope so far."""
+        with self.workspace.lock:
+            return list(self.workspace.envelopes)
+
+    def wait_for(self, predicate: Callable[[], object], timeout_s: float = 10.0) -> bool:
+        """Wait until the predicate holds; False when the time is over."""
+        return self.workspace.wait_for(predicate, timeout_s)
+
+    # finding
+
+    def _user(self, user: str) -> User:
+        found = self.workspace.find_user(user)
+        if found is None:
+            raise PersonError(f"nobody is called {user!r}")
+        return found
+
+    def _channel(self, channel: str) -> Channel:
+        found = self.workspace.find_channel(channel)
+        if found is None:
+            raise PersonError(f"no channel is called {channel!r}")
+        return found
+
+    def _present(self, user: str, channel: str) -> tuple[User, Channel]:
+        who, where = self._user(user), self._channel(channel)
+        if who.deleted:
+            raise PersonError(f"{who.name} is deactivated")
+        if who.id not in where.members:
+            raise PersonError(f"{who.name} is not in #{where.name}")
+        return who, where
+
+    def _message(self, channel: Channel, ts: str) -> Message:
+        found = self.workspace.message(channel.id, ts)
+        if found is None:
+            raise PersonError(f"no message {ts!r} in #{channel.name}")
+        return found
+
+    def _seen(self, user: User, channel: Channel, ts: str) -> Message:
+        with self.workspace.lock:
+            for message in self.workspace.messages:
+                if message.channel == channel.id and message.ts == ts and not message.deleted:
+                    if message.ephemeral_to in {None, user.id}:
+                        return message
+                    raise PersonError(f"{user.name} cannot see the ephemeral message {ts!r}")
+        raise PersonError(f"no message {ts!r} in #{channel.name}")
+
+    def _element(self, message: Message, action_id: str) -> tuple[Json, Json]:
+        for block in message.blocks:
+            for _, element in elements(block):
+                if element.get("action_id") == action_id:
+                    return block, element
+        known = [e["action_id"] for b in message.blocks for _, e in elements(b) if "action_id" in e]
+        raise PersonError(f"the message has no element {action_id!r}, it has {known}")
+
+    def _bot_in(self, channel: Channel) -> bool:
+        return self.workspace.app.bot_user in channel.members
+
+    # text and payloads
+
+    def _escaped(self, text: str) -> str:
+        """What a slash command carries: entities always, names as ids with `should_escape`."""
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return self._linked(text, with_names=True) if self.workspace.app.should_escape else text
+
+    def _linked(self, text: str, *, with_names: bool = False) -> str:
+        """`@name` and `#name` of known people, groups and channels as the client links them."""
+
+        def person(match: re.Match[str]) -> str:
+            name = match[1]
+            user = self.workspace.find_user(name)
+            if user is not None:
+                return f"<@{user.id}|{user.name}>" if with_names else f"<@{user.id}>"
+            group = next((g for g in self.workspace.groups.values() if g.handle == name), None)
+            return f"<!subteam^{group.id}|@{group.handle}>" if group else match[0]
+
+        def place(match: re.Match[str]) -> str:
+            channel = self.workspace.find_channel(match[1])
+            return f"<#{channel.id}|{channel.name}>" if channel else match[0]
+
+        text = re.sub(r"(?<![\w<])@([\w.-]+)", person, text)
+        return re.sub(r"(?<![\w<])#([\w-]+)", place, text)
+
+    def _interaction(self, kind: str, user: User) -> Json:
+        team = {"id": self.workspace.team_id, "domain": self.workspace.domain}
+        return {
+            "type": kind,
+            "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
+            "api_app_id": self.workspace.app.app_id,
+            "token": "sandbox-verification",
+            "trigger_id": self._tickets.new_trigger(user.id),
+            "team": team,
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+
+    def _changed(self, channel: Channel, subtype: str, keys: Json) -> None:
+        if f"message.{channel.kind}" in self.workspace.app.events and self._bot_in(channel):
+            ts = self.workspace.new_ts()
+            event: Json = {"type": "message", "subtype": subtype, "channel": channel.id, "ts": ts, "event_ts": ts}
+            self.event(event | keys)
+
+    # answers inside an acknowledgement
+
+    def _immediate(self, envelope: Envelope, target: ResponseTarget) -> None:
+        """The body of a command's acknowledgement is a message like one to its response_url."""
+        if envelope.ack_payload is None:
+            return
+        call = Call("response_url", envelope.ack_payload, time.time(), status=200)
+        try:
+            respond(self.workspace, self._oracle, target, envelope.ack_payload, call)
+        except SlackError as no:
+            with self.workspace.change():
+                envelope.failure = no.error
+
+    def _view_answer(self, envelope: Envelope, view_id: str) -> None:
+        """`response_action` of a submission: errors keep the modal open, update changes it, nothing closes it."""
+        answer = envelope.ack_payload or {}
+        with self.workspace.change():
+            if answer.get("response_action") == "errors":
+                self.workspace.views[view_id]["_errors"] = answer.get("errors")
+            elif answer.get("response_action") in {"update", "push"}:
+                self.workspace.views[view_id] |= answer.get("view") or {}
+            else:
+                self.workspace.views.pop(view_id, None)
+
+
+def _choice(element: Json, value: str | None) -> Json:
+    """What a menu reports about the chosen option."""
+    options = [*element.get("options", ())]
+    for group in element.get("option_groups", ()):
+        options.extend(group.get("options", ()))
+    chosen = next((option for option in options if option.get("value") == value), None)
+    if chosen is None:
+        raise PersonError(f"{value!r} is not an option, there are {[o.get('value') for o in options]}")
+    many = element["type"] == "checkboxes" or element["type"].startswith("multi_")
+    return {"selected_options": [chosen]} if many else {"selected_option": chosen}

@@ -1,0 +1,162 @@
+"""SlackSandbox: the stand-in workspace behind a loopback port, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from sandbox.slack.control import control_routes
+from sandbox.slack.faults import FaultMenu
+from sandbox.slack.oracle import Oracle
+from sandbox.slack.people import People
+from sandbox.slack.responses import Tickets
+from sandbox.slack.socketmode import SocketHub
+from sandbox.slack.webapi import ConnectionReset, WebApi
+from sandbox.slack.workspace import Workspace
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class SlackSandbox:
+    """A local workspace for one app. Use as a context manager, or `start()` and `stop()`.
+
+    `reference` is a folder with `method-ref/` and `block-kit/`; without it the checks that need that data are off.
+    """
+
+    def __init__(self, *, reference: Path | None = None) -> None:
+        self.workspace = Workspace()
+        self.faults = FaultMenu()
+        self.tickets = Tickets(self.workspace)
+        self.oracle = Oracle(self.workspace, reference)
+        self.sockets = SocketHub(self.workspace, self.tickets, self.faults)
+        self.api = WebApi(self.workspace, self.oracle, self.tickets, self.faults)
+        self.people = People(self.workspace, self.sockets, self.tickets, self.oracle)
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def base_url(self) -> str:
+        """What a client takes as `base_url`."""
+        return self.tickets.origin + "/api/"
+
+    @property
+    def bot_token(self) -> str:
+        """The app's `xoxb-` token."""
+        return self.workspace.app.bot_token
+
+    @property
+    def app_token(self) -> str:
+        """The app's `xapp-` token."""
+        return self.workspace.app.app_token
+
+    def start(self, host: str = "127.0.0.1", port: int = 0) -> Self:
+        """Listen. Raises: ValueError for anything but a loopback address; OSError when the port is taken."""
+        if host not in LOOPBACK:
+            raise ValueError(f"host {host!r}: only a loopback address is allowed")
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
+        )
+        where = f"[{host}]" if ":" in host else host
+        self.tickets.origin = f"http://{where}:{listener.getsockname()[1]}"
+        config = uvicorn.Config(
+            _Cutter(self.asgi()),
+            http=_CuttableProtocol,
+            ws="websockets-sansio",
+            ws_ping_interval=10.0,
+            lifespan="off",
+            log_level="error",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        ready = threading.Event()
+
+        def run() -> None:
+            async def main() -> None:
+                self.sockets.loop = asyncio.get_running_loop()
+                ready.set()
+                await server.serve(sockets=[listener])
+
+            asyncio.run(main())
+
+        self._server = server
+        self._thread = threading.Thread(target=run, name="slack-sandbox", daemon=True)
+        self._thread.start()
+        ready.wait(10)
+        return self
+
+    def asgi(self) -> ASGIApp:
+        """The routes, without a port."""
+        return Starlette(
+            routes=[
+                Route("/api/{method}", self.api.call, methods=["GET", "POST"]),
+                Route("/commands/{team}/{number}/{token}", self.api.response, methods=["POST"]),
+                Route("/actions/{team}/{number}/{token}", self.api.response, methods=["POST"]),
+                WebSocketRoute("/link/", self.sockets.serve),
+                *control_routes(self.people, self.faults, self.sockets, self.api),
+            ]
+        )
+
+    def stop(self) -> None:
+        """Close every socket and the port."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.should_exit = True
+        self._thread.join(15)
+        self.sockets.loop = None
+        self._server = self._thread = None
+
+    def __enter__(self) -> Self:
+        return self.start() if self._thread is None else self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class _CuttableProtocol(H11Protocol):
+    """Keeps its transport findable by the client's address, so that a fault can reset the connection."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self._peer = (peer[0], peer[1])
+        _TRANSPORTS[self._peer] = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _TRANSPORTS.pop(self._peer, None)
+        super().connection_lost(exc)
+
+
+_TRANSPORTS: dict[tuple[str, int], Any] = {}
+
+
+class _Cutter:
+    """Turns ConnectionReset into a real TCP reset."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except ConnectionReset:
+            transport = _TRANSPORTS.get(tuple(scope["client"]))
+            if transport is None:
+                raise
+            with contextlib.suppress(OSError):
+                # no lingering: the peer sees a reset, not an orderly end
+                raw = transport.get_extra_info("socket")
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+            await asyncio.sleep(0.05)  # lets uvicorn notice that the connection is gone
