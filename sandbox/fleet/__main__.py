@@ -1,0 +1,52 @@
+"""`python -m sandbox.fleet --folder DIR`: boot the demo fleet by hand and keep it until Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from policies.errors import OpsError
+from sandbox.fleet.document import KNOB_ENV
+from sandbox.fleet.fleet import BOOT_S, DemoFleet, Engines
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Boot, print one JSON line, wait, clean up."""
+    parser = argparse.ArgumentParser(prog="python -m sandbox.fleet", description=__doc__)
+    parser.add_argument("--folder", type=Path, help="default: a new temporary folder")
+    parser.add_argument("--hosts", type=int, default=1, help="1 to 3; roles are spread over them")
+    parser.add_argument("--boot-s", type=float, default=BOOT_S["prefill"], help="boot time of prefill and decode")
+    parser.add_argument("--knob", help=f"start decode with {KNOB_ENV}=KNOB")
+    told = parser.parse_args(argv)
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    folder = told.folder or Path(tempfile.mkdtemp(prefix="clawback-fleet-"))
+    engines = Engines(env={"decode": {KNOB_ENV: told.knob}} if told.knob is not None else None)
+    boot_s = {"prefill": told.boot_s, "decode": told.boot_s}
+    try:
+        with DemoFleet(folder, boot_s=boot_s, hosts=told.hosts, engines=engines) as fleet:
+            ssh = {name: {"port": host.ssh.port, "user": host.ssh.user} for name, host in fleet.hosts.items()}
+            line = {
+                "fleet_yaml": str(fleet.fleet_yaml),
+                "ssh_key": str(fleet.ssh_key),
+                "ports": fleet.ports,
+                "ssh": ssh,
+                "pids": {name: host.manager.pid for name, host in fleet.hosts.items()},
+                "cgroups": [str(h.manager.cgroup.path) for h in fleet.hosts.values() if h.manager.cgroup],
+            }
+            print(json.dumps(line), flush=True)
+            ended.wait()
+    except OpsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""The `fleet.yaml` of the demo: what an operator would write about these hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+from pydantic import JsonValue
+
+from sandbox.fleet.units import unit_name
+
+KNOB = "TARGET_CTAS"
+KNOB_ENV = "SGLANG_SM120_MMA_TARGET_CTAS"
+ENGINE_TIMEOUT_S = 25.0
+BOOT_FACTOR = 6.0
+
+TTFT = "sum(sglang:time_to_first_token_seconds_sum) / sum(sglang:time_to_first_token_seconds_count)"
+
+
+@dataclass(frozen=True, slots=True)
+class HostEntry:
+    """How one host is reached."""
+
+    name: str
+    port: int
+    host_key: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Chat user ids of the two roles."""
+
+    engineers: Sequence[str] = ("U01ANA", "U02BEN")
+    approvers: Sequence[str] = ("U02BEN",)
+
+
+def fleet_text(
+    hosts: Sequence[HostEntry],
+    placed: Mapping[str, str],
+    ports: Mapping[str, int],
+    boot_s: Mapping[str, float],
+    people: People,
+    timing: Mapping[str, str | int],
+) -> str:
+    """The whole file. `placed` says on which host a role runs."""
+    document: dict[str, JsonValue] = {
+        "version": 1,
+        "name": "demo",
+        "hosts": {host.name: _host(host) for host in hosts},
+        "services": {
+            "prefill": _engine("prefill", placed, ports, boot_s),
+            "decode": {**_engine("decode", placed, ports, boot_s), "needs": ["prefill"]},
+            "router": _router(placed, ports, boot_s),
+        },
+        "restarts": {"co-restart": ["prefill", "decode", "router"], "decode-only": ["decode"]},
+        "knobs": {
+            KNOB: {
+                "env": KNOB_ENV,
+                "on": ["decode"],
+                "type": "int",
+                "range": [1, 4096],
+                "restarts": ["co-restart", "decode-only"],
+                "about": "CUDA block count of the MMA kernel on sm_120",
+                "if_guilty": "state != idle",
+                "reported": f"internal_states.0.env_vars.{KNOB_ENV}",
+            }
+        },
+        "metrics": {
+            "running_reqs": _metric("sum(max by (instance, dp_rank) (sglang:num_running_reqs))", "requests"),
+            "queue_reqs": _metric("sum(max by (instance, dp_rank) (sglang:num_queue_reqs))", "requests"),
+            "uptime_s": _metric("time() - process_start_time_seconds", "s"),
+            "ttft_s": _metric(TTFT, "s"),
+        },
+        "causes": {
+            "queued-behind-load": {
+                "about": "the request queued behind live traffic",
+                "needs": "queue_reqs > 0",
+                "refuted_by": "queue_reqs == 0",
+            },
+            "cold-start": {
+                "about": "cold start after a restart",
+                "needs": "uptime_s < 600 and ttft_s falling",
+                "refuted_by": "uptime_s > 3600 or ttft_s not falling",
+            },
+        },
+        "roles": {"engineers": {"users": [*people.engineers]}, "approvers": {"users": [*people.approvers]}},
+        "rules": _rules(),
+    }
+    if timing:
+        document["timing"] = dict(timing)
+    return yaml.safe_dump(document, sort_keys=False, width=200)
+
+
+def _host(host: HostEntry) -> JsonValue:
+    return {
+        "address": "127.0.0.1",
+        "port": host.port,
+        "user": host.user,
+        "host_key": host.host_key,
+        "manager": "user",
+    }
+
+
+def _url(ports: Mapping[str, int], role: str, path: str) -> str:
+    return f"http://127.0.0.1:{ports[role]}{path}"
+
+
+def _health(url: str, boot_s: float) -> JsonValue:
+    longest_s = max(ENGINE_TIMEOUT_S + 5, BOOT_FACTOR * boot_s)
+    return {"url": url, "from": "host", "timeout": f"{ENGINE_TIMEOUT_S:g}s", "boot": f"{longest_s:g}s"}
+
+
+def _engine(
+    role: str, placed: Mapping[str, str], ports: Mapping[str, int], boot_s: Mapping[str, float]
+) -> dict[str, JsonValue]:
+    return {
+        "on": [placed[role]],
+        "unit": unit_name(role),
+        "health": _health(_url(ports, role, "/health"), boot_s[role]),
+        "metrics": {"url": _url(ports, role, "/metrics"), "from": "host"},
+        "server_info": {"url": _url(ports, role, "/server_info"), "from": "host"},
+    }
+
+
+def _router(placed: Mapping[str, str], ports: Mapping[str, int], boot_s: Mapping[str, float]) -> JsonValue:
+    return {
+        "on": [placed["router"]],
+        "unit": unit_name("router"),
+        "needs": ["prefill", "decode"],
+        "health": _health(_url(ports, "router", "/readiness"), boot_s["router"]),
+        "metrics": {"url": _url(ports, "router", "/metrics"), "from": "host"},
+        "canary": {
+            "url": _url(ports, "router", "/v1/completions"),
+            "json": {"model": "m", "prompt": "echo {nonce}", "max_tokens": 4},
+            "expect": {"text": "{nonce}"},
+            "timeout": "60s",
+        },
+    }
+
+
+def _metric(query: str, unit: str) -> JsonValue:
+    return {"on": "decode", "query": query, "unit": unit}
+
+
+def _rules() -> list[JsonValue]:
+    asked: dict[str, JsonValue] = {"ask": "engineers", "approvals": 1, "by": "approvers"}
+    proven: dict[str, JsonValue] = {"at_least": "no_worse", "max_age": "90d", "repeats": 3, "correctness": 1}
+    return [
+        {"match": {"kind": "knob"}, **asked, "expires": "30m"},
+        {"match": {"intent": "set"}, "evidence": {"metric": "output_throughput", **proven}},
+        {"match": {"intent": "restore"}, "evidence": {"metric": "output_throughput", "at_least": "observed"}},
+        {"match": {"kind": "deploy"}, **asked},
+        {"match": {"kind": "restart"}, **asked},
+    ]

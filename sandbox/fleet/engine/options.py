@@ -1,0 +1,80 @@
+"""What an engine is told: each option from the command line, else `ENGINE_NAME` in the environment, else a default."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+
+PREFIX = "ENGINE_"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Units: seconds."""
+
+    role: str
+    port: int
+    model: str
+    version: str
+    boot_s: float
+    warm_s: float
+    drain_s: float
+    events: str
+    children: tuple[str, ...]
+    max_running: int
+    token_s: float
+    health_floor_s: float
+    prefill: tuple[str, ...]
+    decode: tuple[str, ...]
+    check_s: float
+
+
+def read(argv: list[str]) -> Options:
+    """Parse; a wrong option ends the process with code 2 and a usage line."""
+    parser = argparse.ArgumentParser(prog="engine", description="a stand-in for one role of a serving fleet")
+    parser.add_argument("role", choices=("prefill", "decode", "router"))
+
+    def option(name: str, kind: type, default: object, text: str) -> None:
+        fallback = os.environ.get(PREFIX + name.upper().replace("-", "_"), str(default))
+        parser.add_argument(f"--{name}", type=kind, default=fallback, help=text)
+
+    option("port", int, 0, "TCP port on 127.0.0.1")
+    option("model", str, "m", "model name")
+    option("version", str, "0.5.23", "version in /server_info")
+    option("boot-s", float, 0.0, "seconds before the port is bound (router: before it is warm)")
+    option("warm-s", float, 0.2, "seconds of /health 503 after the port is bound")
+    option("drain-s", float, 5.0, "seconds given to requests in flight at SIGTERM")
+    option("events", str, "", "file for one JSON line per event")
+    option("children", str, "", "comma list of renamed, plain")
+    option("max-running", int, 32, "requests that run at once; the others wait")
+    option("token-s", float, 0.02, "seconds per step with the knob at its default")
+    option("health-floor-s", float, 0.0, "seconds /health waits first; the real engine waits 1")
+    option("prefill", str, "", "router: comma list of prefill URLs")
+    option("decode", str, "", "router: comma list of decode URLs")
+    option("check-s", float, 0.2, "router: seconds between health checks of a worker")
+    found = parser.parse_args(argv)
+    children = _split(found.children)
+    if not set(children) <= {"renamed", "plain"}:
+        parser.error(f"--children: '{found.children}' is not a comma list of renamed, plain")
+    return Options(
+        role=found.role,
+        port=found.port,
+        model=found.model,
+        version=found.version,
+        boot_s=found.boot_s,
+        warm_s=found.warm_s,
+        drain_s=found.drain_s,
+        events=found.events,
+        children=children,
+        max_running=found.max_running,
+        token_s=found.token_s,
+        health_floor_s=found.health_floor_s,
+        prefill=_split(found.prefill),
+        decode=_split(found.decode),
+        check_s=found.check_s,
+    )
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
