@@ -1,0 +1,224 @@
+"""The words behind a command word, taken one after the other. What is not understood is refused, nothing is skipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bot import spelling
+from bot.citing import expressions
+from bot.escape import shown
+from bot.names import Names, did_you_mean, near
+from bot.normalise import Unreadable
+from bot.words import Word
+
+Option = Literal["on", "via", "because", "citing", "dry"]
+OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "dry")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands behind the value; each at most once."""
+
+    scope: str | None = None
+    order: str | None = None
+    because: str | None = None
+    citing: tuple[str, ...] = ()
+    dry: bool = False
+
+
+class Arguments:
+    """A cursor over the words of one command. Every method that takes a word may raise `Unreadable`."""
+
+    def __init__(self, words: tuple[Word, ...], *, usage: str, names: Names | None) -> None:
+        self.words = list(words)
+        self.usage = usage
+        self.names = names
+        self._next = 0
+
+    def rest(self) -> bool:
+        """Whether words are left."""
+        return self._next < len(self.words)
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self.rest():
+            word = self._take()
+            self._plain(word)
+            raise Unreadable(
+                "unexpected-word", f'"{shown(word.text)}" is not expected here', hint=f"usage: {self.usage}"
+            )
+
+    def word(self) -> str | None:
+        """One plain word in lower case, or None at the end."""
+        if not self.rest():
+            return None
+        word = self._take()
+        self._plain(word)
+        return self._fold(word.bare)
+
+    def knob(self) -> str:
+        """NAME, without a value."""
+        word = self._name_word()
+        name, equals, _ = word.bare.partition("=")
+        checked = spelling.knob_name(name, word, self.names, self.usage)
+        if equals or self._peek_is_equals():
+            raise Unreadable("value-not-here", "no value is expected behind the name", hint=f"usage: {self.usage}")
+        return checked
+
+    def assignment(self, *, value_required: bool) -> tuple[str, str | None]:
+        """NAME=VALUE, or NAME alone where the value may be left out."""
+        word = self._name_word()
+        name, equals, value = word.bare.partition("=")
+        checked = spelling.knob_name(name, word, self.names, self.usage)
+        following = self._peek()
+        if self._peek_is_equals() or (equals and not value and word.quoted is None and following not in {"", *OPTIONS}):
+            raise Unreadable(
+                "spaced-equals",
+                "there is a blank beside =",
+                hint=f"write {checked}=VALUE without blanks around =",
+            )
+        if not equals:
+            if value_required or following not in {"", *OPTIONS}:
+                example = self._example(checked)
+                raise Unreadable("missing-value", f'"{checked}" has no value', hint=f"write {example}")
+            return checked, None
+        return checked, spelling.value(checked, value, word)
+
+    def change(self, *, required: bool) -> str | None:
+        """A change id like `C-142`, in capital letters."""
+        if not self.rest():
+            if required:
+                raise Unreadable("missing-change", "the change is missing", hint=f"usage: {self.usage}")
+            return None
+        word = self._take()
+        self._plain(word)
+        change = spelling.change_id(word)
+        self._replace(word, change)
+        return change
+
+    def options(self, *allowed: Option) -> Options:
+        """Options in any order, up to the end of the text."""
+        found: dict[Option, str | tuple[str, ...] | bool] = {}
+        while self.rest():
+            option = self._option(allowed, found)
+            match option:
+                case "on":
+                    found[option] = self._scope()
+                case "via":
+                    found[option] = self._order()
+                case "because":
+                    found[option] = self._because()
+                case "citing":
+                    found[option] = self._citing()
+                case "dry":
+                    found[option] = True
+        return Options(
+            scope=_text(found.get("on")),
+            order=_text(found.get("via")),
+            because=_text(found.get("because")),
+            citing=citing if isinstance(citing := found.get("citing"), tuple) else (),
+            dry="dry" in found,
+        )
+
+    def _take(self) -> Word:
+        self._next += 1
+        return self.words[self._next - 1]
+
+    def _peek(self) -> str:
+        """The next word in lower case when it is a plain one; `""` at the end."""
+        return self.words[self._next].text.lower() if self.rest() else ""
+
+    def _peek_is_equals(self) -> bool:
+        return self.rest() and self.words[self._next].bare.startswith("=")
+
+    def _replace(self, word: Word, bare: str) -> None:
+        """Note how the word just taken was read, for the normalised text."""
+        self.words[self._next - 1] = replace(word, bare=bare)
+
+    def _fold(self, bare: str) -> str:
+        self._replace(self.words[self._next - 1], bare.lower())
+        return bare.lower()
+
+    def _plain(self, word: Word) -> None:
+        """The word has neither quotes nor characters from other alphabets."""
+        spelling.refuse_odd(word)
+        if word.quoted is not None:
+            raise Unreadable(
+                "quote-not-here",
+                f"a quoted text is not expected here: {shown(word.text)}",
+                hint=f"usage: {self.usage}",
+            )
+
+    def _name_word(self) -> Word:
+        if not self.rest():
+            raise Unreadable("missing-name", "the name of the knob is missing", hint=f"usage: {self.usage}")
+        return self._take()
+
+    def _example(self, name: str) -> str:
+        """NAME=VALUE with the value that seems to be meant."""
+        following = self.words[self._next] if self.rest() else None
+        if following is None or following.quoted is not None or not spelling.is_plain_value(following.bare):
+            return f"{name}=VALUE"
+        return f"{name}=VALUE" if following.bare.lower() in {*OPTIONS, "to"} else f"{name}={shown(following.bare)}"
+
+    def _option(self, allowed: tuple[Option, ...], found: dict[Option, str | tuple[str, ...] | bool]) -> Option:
+        word = self._take()
+        self._plain(word)
+        option = next((one for one in OPTIONS if one == word.bare.lower()), None)
+        if option is None:
+            hint = did_you_mean(near(word.bare.lstrip("-"), allowed)) or f"usage: {self.usage}"
+            raise Unreadable("unexpected-word", f'"{shown(word.text)}" is not expected here', hint=hint)
+        if option not in allowed:
+            raise Unreadable(
+                "option-not-here", f'"{option}" does not go with this command', hint=f"usage: {self.usage}"
+            )
+        if option in found:
+            raise Unreadable("repeated-option", f'"{option}" is given twice', hint="give each option once")
+        self._fold(word.bare)
+        return option
+
+    def _option_word(self, option: str, what: str) -> Word:
+        if not self.rest() or (self._peek() in OPTIONS):
+            raise Unreadable(
+                "missing-option-value", f'{what} is missing behind "{option}"', hint=f"usage: {self.usage}"
+            )
+        return self._take()
+
+    def _scope(self) -> str:
+        word = self._option_word("on", "a service, a host or service@host")
+        self._plain(word)
+        return spelling.scope(word, self.names)
+
+    def _order(self) -> str:
+        word = self._option_word("via", "a restart order")
+        self._plain(word)
+        return spelling.order(word, self.names)
+
+    def _because(self) -> str:
+        hint = 'write because "..." with the reason in quotes'
+        if not self.rest():
+            raise Unreadable("missing-option-value", 'the reason is missing behind "because"', hint=hint)
+        word = self._take()
+        if word.quoted is None or word.bare:
+            rest = " ".join(one.text for one in self.words[self._next - 1 :])
+            raise Unreadable(
+                "because-unquoted",
+                "the reason needs quotes around it",
+                hint=f'write because "{shown(rest.replace(chr(34), ""))}"',
+            )
+        if not word.quoted.strip():
+            raise Unreadable("because-empty", "the reason is empty", hint=hint)
+        return word.quoted
+
+    def _citing(self) -> tuple[str, ...]:
+        words: list[Word] = []
+        while self.rest() and not (self._peek() in OPTIONS and self.words[self._next].quoted is None):
+            word = self._take()
+            spelling.refuse_odd(word)
+            words.append(word)
+        return expressions(words)
+
+
+def _text(value: str | tuple[str, ...] | bool | None) -> str | None:
+    return value if isinstance(value, str) else None

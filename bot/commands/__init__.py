@@ -1,0 +1,50 @@
+"""The words that can be typed, one file a command. `show` is the smallest: copy it, then add it to COMMANDS.
+
+>>> [line.usage for line in help_lines("show", lambda word: True)]
+['show NAME']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.commands import acts, help, list, restore, revert, set, show, status, unset, verify  # noqa: A004 - named after the words
+from bot.commands.base import CommandWord
+
+COMMANDS: tuple[CommandWord, ...] = (
+    set.COMMAND,
+    restore.COMMAND,
+    revert.COMMAND,
+    unset.COMMAND,
+    verify.COMMAND,
+    list.COMMAND,
+    show.COMMAND,
+    status.COMMAND,
+    *acts.COMMANDS,
+    help.COMMAND,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HelpLine:
+    """One command in a help answer."""
+
+    word: str
+    usage: str
+    about: str
+    example: str
+
+
+def find(word: str) -> CommandWord | None:
+    """The command of a word in lower case."""
+    return next((one for one in COMMANDS if one.word == word), None)
+
+
+def help_lines(command: str | None, allowed: Callable[[str], bool]) -> tuple[HelpLine, ...]:
+    """Help for one command, or for all: those that `allowed(word)` says this person may run, in the order above."""
+    return tuple(
+        HelpLine(one.word, one.usage, one.about, one.example)
+        for one in COMMANDS
+        if command in {None, one.word} and allowed(one.word)
+    )

@@ -1,0 +1,42 @@
+"""`revert NAME because "..."`."""
+
+from __future__ import annotations
+
+from bot.arguments import Arguments
+from bot.commands.base import KNOB, CommandWord, options_text, writes
+from bot.normalise import Unreadable
+from policies.intents import RevertKnob
+
+
+def _read(arguments: Arguments) -> RevertKnob:
+    knob = arguments.knob()
+    options = arguments.options("on", "via", "because", "citing", "dry")
+    if options.because is None:
+        raise Unreadable(
+            "because-missing",
+            "a revert needs its reason",
+            hint=f'write revert {knob} because "..." with the reason in quotes',
+        )
+    return RevertKnob(
+        knob=knob,
+        because=options.because,
+        citing=options.citing,
+        scope=options.scope,
+        order=options.order,
+        dry=options.dry,
+    )
+
+
+def _write(intent: RevertKnob) -> str:
+    return f"revert {intent.knob}{options_text(intent)}"
+
+
+COMMAND = CommandWord(
+    word="revert",
+    families=KNOB,
+    usage='revert NAME because "..." [citing EXPR, ...] [on SCOPE] [via ORDER] [dry]',
+    about="take the present value away, for a stated reason; without a verified cause it is a suspicion",
+    example='revert TARGET_CTAS because "multi-round hang" citing queue_reqs > 0',
+    read=_read,
+    write=writes(RevertKnob, _write),
+)

@@ -1,0 +1,143 @@
+"""Text of a chat command -> a Command of `policies.intents`, or a ParseError value. Pure; nothing is guessed.
+
+>>> parse("/knob restore TARGET_CTAS=512").normalised
+'/knob restore TARGET_CTAS=512'
+>>> parse("/knob restore TARGET_CTAS=1;reboot").error.code
+'bad-value'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.arguments import Arguments
+from bot.commands import COMMANDS, find
+from bot.commands.not_built import NOT_BUILT, not_built
+from bot.escape import shown
+from bot.names import Names, did_you_mean, near
+from bot.normalise import Unreadable, unwrap
+from bot.spelling import refuse_odd
+from bot.words import Word, joined, split
+from policies.intents import Command, Help
+
+__all__ = ["Names", "ParseError", "Reading", "parse", "parse_slash", "render"]
+
+FAMILIES = tuple(NOT_BUILT)
+_WORDS = {one.word for one in COMMANDS}
+
+
+@dataclass(frozen=True, slots=True)
+class ParseError:
+    """Why a text is no command. Plain text for people: user text in it is shortened and cannot ping anybody."""
+
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text was read as. Exactly one of `command` and `error` is None.
+
+    `normalised` is the text in its plain spelling (as far as it could be read); `changed` says that it is not what was
+    typed, so that "I read this as ..." must be shown.
+    """
+
+    command: Command | None
+    normalised: str
+    changed: bool
+    error: ParseError | None
+
+
+def parse(text: str, *, names: Names | None = None) -> Reading:
+    """Read `/knob restore X=1`, the same after a mention of the bot, or without `/knob`.
+
+    `names` None: whether knobs, scopes and orders exist is not checked.
+    """
+    words: tuple[Word, ...] = ()
+    typed = ""
+    try:
+        unwrapped = unwrap(text)
+        typed = unwrapped.text
+        words = split(typed)
+        family, rest = _family(words)
+        if not rest and (family is not None or unwrapped.mentioned):
+            return _reading(Help(), words, typed, wrapped=unwrapped.changed)
+        command, read = _command(family, rest, names)
+        words = (*(() if family is None else (Word(family),)), *read)
+        return _reading(command, words, typed, wrapped=unwrapped.changed)
+    except Unreadable as problem:
+        normalised = joined(words)
+        error = ParseError(problem.code, problem.message, problem.hint)
+        return Reading(None, normalised, bool(normalised) and normalised != typed, error)
+
+
+def parse_slash(command: str, text: str, *, names: Names | None = None) -> Reading:
+    """Read a slash command, whose word and text Slack sends apart."""
+    return parse(f"{command} {text}", names=names)
+
+
+def render(command: Command) -> str:
+    """A command as it is typed, without `/knob`; `parse` reads it back as the same command."""
+    return next(text for one in COMMANDS if (text := one.write(command)) is not None)
+
+
+def _reading(command: Command, words: tuple[Word, ...], typed: str, *, wrapped: bool) -> Reading:
+    normalised = joined(words)
+    return Reading(command, normalised, wrapped or normalised != typed, None)
+
+
+def _family(words: tuple[Word, ...]) -> tuple[str | None, tuple[Word, ...]]:
+    if not words:
+        return None, ()
+    first = words[0]
+    if not first.bare.startswith("/"):
+        return None, words
+    refuse_odd(first)
+    family = first.bare.lower()
+    if family not in FAMILIES or first.quoted is not None:
+        raise Unreadable(
+            "unknown-family",
+            f'there is no command "{shown(first.text)}"',
+            hint=did_you_mean(near(family, FAMILIES)) or "commands begin with /knob",
+        )
+    return family, words[1:]
+
+
+def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) -> tuple[Command, tuple[Word, ...]]:
+    """The command, and its words in their plain spelling."""
+    if not rest:
+        raise Unreadable("empty", "there is no command in this message", hint="help shows what can be typed")
+    first = rest[0]
+    refuse_odd(first)
+    word = first.bare.lower()
+    found = find(word) if first.quoted is None else None
+    if found is None or (family is not None and family not in found.families):
+        raise _unknown(family, word, first)
+    arguments = Arguments(rest[1:], usage=found.usage, names=names)
+    command = found.read(arguments)
+    if isinstance(command, Help) and command.command is not None:
+        _check_help(command.command)
+    return command, (Word(word), *arguments.words)
+
+
+def _unknown(family: str | None, word: str, first: Word) -> Unreadable:
+    if first.quoted is None and (absent := not_built(family, word)) is not None:
+        return Unreadable("not-built", f"`{absent}` is not available in this version", hint="help shows what is")
+    return Unreadable(
+        "unknown-word",
+        f'there is no command "{shown(first.text)}"',
+        hint=did_you_mean(near(word, _WORDS)) or "help shows what can be typed",
+    )
+
+
+def _check_help(word: str) -> None:
+    if word in _WORDS:
+        return
+    if (absent := not_built(None, word)) is not None:
+        raise Unreadable("not-built", f"`{absent}` is not available in this version", hint="help shows what is")
+    raise Unreadable(
+        "unknown-word",
+        f'there is no command "{shown(word)}"',
+        hint=did_you_mean(near(word, _WORDS)) or "help shows what can be typed",
+    )

@@ -1,0 +1,155 @@
+"""How names, values, scopes, orders and change ids are spelled, and the refusals when they are not."""
+
+from __future__ import annotations
+
+import re
+
+from bot.escape import shown
+from bot.names import Names, did_you_mean, near
+from bot.normalise import Unreadable, character_name, lookalike
+from bot.words import Word
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_VALUE = re.compile(r"[A-Za-z0-9_.,:/@%+~-]+")
+_SCOPE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+_ORDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_CHANGE = re.compile(r"C-([1-9][0-9]{0,8})", re.IGNORECASE)
+_NEARLY_CHANGE = re.compile(r"[C#]?-*([1-9][0-9]{0,8})", re.IGNORECASE)
+
+
+def is_plain_value(text: str) -> bool:
+    """Whether a value may stand without quotes."""
+    return _VALUE.fullmatch(text) is not None
+
+
+def refuse_odd(word: Word) -> None:
+    """Refuse characters outside ASCII in the unquoted part of a word: they may look like others.
+
+    Raises:
+        Unreadable: it names the character and where it is.
+    """
+    for index, char in enumerate(word.bare):
+        if not char.isascii():
+            raise _odd(char, f'"{shown(word.bare)}", at its character {index + 1}')
+
+
+def _odd(char: str, where: str) -> Unreadable:
+    return Unreadable(
+        "odd-character",
+        f"{character_name(char)} in {where}",
+        hint="names and plain values use the letters A to Z; type the word again instead of pasting it",
+    )
+
+
+def knob_name(name: str, word: Word, names: Names | None, usage: str) -> str:
+    """A knob's NAME, exactly as the fleet spells it.
+
+    Raises:
+        Unreadable: misspelled, or the fleet has no such knob.
+    """
+    refuse_odd(word)
+    if not _NAME.fullmatch(name):
+        raise Unreadable(
+            "bad-name",
+            f'"{shown(name or word.text)}" is not a name, expected one like TARGET_CTAS',
+            hint=f"usage: {usage}",
+        )
+    if names is not None and name not in names.knobs:
+        raise Unreadable(
+            "unknown-knob",
+            f'there is no knob "{shown(name)}"',
+            hint=did_you_mean(names.knob_for(name)) or "/knob list shows the knobs of this fleet",
+        )
+    return name
+
+
+def value(name: str, bare: str, word: Word) -> str:
+    """A value behind =: `bare`, or the quoted text of the word.
+
+    Raises:
+        Unreadable: empty, or with characters that need quotes or look like others.
+    """
+    if word.quoted is not None and not bare:
+        if (index := lookalike(word.quoted)) is not None:
+            raise _odd(word.quoted[index], f"the value of {name}")
+        return word.quoted
+    if not bare:
+        raise Unreadable(
+            "empty-value",
+            f'"{name}=" has no value',
+            hint=f'unset {name} takes it out of the environment; {name}="" sets it to the empty text',
+        )
+    if word.quoted is not None or not is_plain_value(bare):
+        raise Unreadable(
+            "bad-value",
+            f'the value "{shown(word.text.partition("=")[2])}" has characters that need quotes',
+            hint=f'letters, digits and _.,:/@%+~- stand alone; anything else goes in quotes: {name}="..."',
+        )
+    return bare
+
+
+def scope(word: Word, names: Names | None) -> str:
+    """A service, a host or service@host; never guessed between two.
+
+    Raises:
+        Unreadable: misspelled, unknown, or both a service and a host.
+    """
+    typed = word.bare
+    if not _SCOPE.fullmatch(typed):
+        raise Unreadable(
+            "bad-scope",
+            f'"{shown(typed)}" is not a scope',
+            hint="expected a service, a host or service@host, as in: on decode@gpu1",
+        )
+    if names is None:
+        return typed
+    known = {*names.services, *names.hosts, *names.instances}
+    if typed in names.services and typed in names.hosts:
+        fitting = " or ".join(sorted(one for one in names.instances if typed in one.split("@")))
+        raise Unreadable(
+            "ambiguous-scope", f'"{typed}" is a service and a host', hint=f"say which: {fitting or 'service@host'}"
+        )
+    if typed not in known:
+        raise Unreadable(
+            "unknown-scope",
+            f'there is no service, host or instance "{shown(typed)}"',
+            hint=did_you_mean(near(typed, known)) or f"this fleet has {', '.join(sorted(names.services)) or 'none'}",
+        )
+    return typed
+
+
+def order(word: Word, names: Names | None) -> str:
+    """The name of a restart order.
+
+    Raises:
+        Unreadable: misspelled or unknown.
+    """
+    typed = word.bare
+    if not _ORDER.fullmatch(typed):
+        raise Unreadable(
+            "bad-order", f'"{shown(typed)}" is not a restart order', hint="expected a name like co-restart"
+        )
+    if names is not None and typed not in names.orders:
+        raise Unreadable(
+            "unknown-order",
+            f'there is no restart order "{shown(typed)}"',
+            hint=did_you_mean(near(typed, names.orders))
+            or f"this fleet has {', '.join(sorted(names.orders)) or 'none'}",
+        )
+    return typed
+
+
+def change_id(word: Word) -> str:
+    """A change id in capital letters.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    if (match := _CHANGE.fullmatch(word.bare)) is not None:
+        return f"C-{match[1]}"
+    nearly = _NEARLY_CHANGE.fullmatch(word.bare)
+    raise Unreadable(
+        "bad-change",
+        f'"{shown(word.text)}" is not a change, expected a number like C-142',
+        hint=f"did you mean C-{nearly[1]}?" if nearly else "status shows the changes that are open",
+    )
