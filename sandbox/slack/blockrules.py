@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from sandbox.slack.blocklimits import limits
 from sandbox.slack.blockschema import BlockSchema, Problem, problem
 from sandbox.slack.records import Json
 
@@ -67,6 +68,8 @@ class BlockJudge:
                           ["in_progress", "complete", "error"])  # fmt: skip
         if self._schema is not None and self._schema.has(f"{kind}_block"):
             yield from self._schema.judge(f"{kind}_block", block, pointer)
+        else:
+            yield from limits(block, pointer)
 
     def view(self, value: Any) -> list[Problem]:
         """Problems of a modal or home view."""
@@ -173,6 +176,16 @@ def texts(value: Any) -> Iterator[str]:
                 yield item
             else:
                 yield from texts(item)
+
+
+def mrkdwn(value: Any) -> list[str]:
+    """Every string that is parsed as mrkdwn, anywhere in a value; plain_text is shown as it is."""
+    if isinstance(value, list):
+        return [text for item in value for text in mrkdwn(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [str(value.get("text"))] if value.get("type") in {"mrkdwn", "markdown"} else []
+    return own + [text for item in value.values() for text in mrkdwn(item)]
 
 
 def view_bytes(view: Json) -> int:

@@ -79,7 +79,9 @@ def _loosen(defs: dict[str, Json]) -> None:
     Source: slackblocks 3.0.0 and slack-morphism 2.30 against the documentation of spring 2026.
     """
     defs["data_table_block"]["properties"]["rows"]["maxItems"] = 201
-    defs["card_block"]["properties"]["actions"]["maxItems"] = 3
+    card = defs["card_block"]["properties"]
+    card["actions"]["maxItems"] = 3
+    card |= {"slack_icon": {"type": "object"}, "subtext": card["body"]}
     for chart in defs["data_visualization_chart"]["oneOf"]:
         for key in ("series", "segments"):
             if key in chart["properties"]:
@@ -104,7 +106,25 @@ def _flatten(error: ValidationError, base: str) -> Iterator[Problem]:
             yield from _flatten(inner, base)
         return
     limit = error.validator_value if isinstance(error.validator_value, (int, str, list, bool)) else None
-    yield problem(_pointer(base, error), error.message[:300], str(error.validator), limit)
+    yield problem(_pointer(base, error), _sentence(error), str(error.validator), limit)
+
+
+def _sentence(error: ValidationError) -> str:
+    """The cause in the platform's tone, without repeating a long value."""
+    limit: Any = error.validator_value
+    match error.validator:
+        case "maxLength":
+            return f"must be less than {limit + 1} characters"
+        case "minLength":
+            return f"must be more than {limit - 1} characters"
+        case "maxItems":
+            return f"no more than {limit} items allowed"
+        case "minItems":
+            return f"no fewer than {limit} items allowed"
+        case "required" | "additionalProperties" | "const" | "enum":
+            return error.message[:300]
+        case _:
+            return f"does not satisfy {error.validator}"
 
 
 def _wrong_type(inner: ValidationError, outer: ValidationError) -> bool:

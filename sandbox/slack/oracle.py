@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sandbox.slack.blockrules import BlockJudge, view_bytes
+from sandbox.slack.blockrules import BlockJudge, mrkdwn, view_bytes
 from sandbox.slack.blockschema import BlockSchema, Problem
 from sandbox.slack.errors import SlackError
 from sandbox.slack.methods import Request
@@ -20,6 +20,7 @@ MOST_TEXT_POST = 40_000
 MOST_METADATA_BYTES = 4_096
 MOST_VIEW_BYTES = 250_000
 EVENT_TYPE = re.compile(r"[A-Za-z0-9_]{1,50}")
+MASS_MENTION = re.compile(r"<!(channel|here|everyone)[|>]")
 ANSWERED = frozenset({"msg_blocks_too_long", "only_one_table_allowed"})
 EVERYWHERE = frozenset({"token", "team_id"})
 """slack_bolt's clients add team_id to every call; the platform takes it everywhere."""
@@ -106,6 +107,8 @@ class Oracle:
             raise SlackError("no_text")
         if blocks and not text:
             self.note(method, "text_missing", "blocks without text: no notification, no screen reader", "/text")
+        if MASS_MENTION.search(json.dumps([text, mrkdwn(blocks)])):
+            self.note(method, "mass_mention", "the message pings everybody (@channel, @here or @everyone)")
         self._length(method, str(text or ""))
         if blocks:
             self._blocks(method, self._judge.blocks(blocks, "message"))

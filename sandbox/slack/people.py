@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sandbox.slack import payloads
 from sandbox.slack.blockrules import elements
 from sandbox.slack.errors import PersonError, SlackError
 from sandbox.slack.methods import shape
@@ -48,7 +48,7 @@ class People:
         if not re.fullmatch(r"/[a-z0-9_-]{1,31}", command):
             raise PersonError(f"{command!r} is not a slash command")
         payload: Json = {
-            "token": "sandbox-verification",
+            "token": payloads.VERIFICATION,
             "team_id": self.workspace.team_id,
             "team_domain": self.workspace.domain,
             "channel_id": where.id,
@@ -56,7 +56,7 @@ class People:
             "user_id": who.id,
             "user_name": who.name,
             "command": command,
-            "text": self._escaped(rest.strip(" ")),
+            "text": payloads.command_text(self.workspace, rest.strip(" ")),
             "api_app_id": self.workspace.app.app_id,
             "is_enterprise_install": "false",
             "response_url": self._tickets.new_response_url("commands", where.id, who.id),
@@ -72,7 +72,7 @@ class People:
         who, where = self._present(user, channel)
         if where.is_archived:
             raise PersonError(f"#{where.name} is archived")
-        message = self.workspace.post(where.id, who.id, self._linked(text), thread_ts=thread_ts)
+        message = self.workspace.post(where.id, who.id, payloads.linked(self.workspace, text), thread_ts=thread_ts)
         if f"message.{where.kind}" in self.workspace.app.events and self._bot_in(where):
             event = shape(self.workspace, message) | {"channel": where.id, "event_ts": message.ts}
             self.event(event | {"channel_type": {"im": "im", "groups": "group"}.get(where.kind, "channel")})
@@ -107,7 +107,7 @@ class People:
         action: Json = {key: element[key] for key in ("type", "action_id", "text", "value", "style") if key in element}
         action |= {"block_id": block["block_id"], "action_ts": self.workspace.new_ts()}
         if element["type"] != "button":
-            action |= _choice(element, value)
+            action |= payloads.choice(element, value)
         ephemeral = message.ephemeral_to is not None
         container: Json = {
             "type": "message",
@@ -117,7 +117,7 @@ class People:
         }
         if message.thread_ts and message.thread_ts != message.ts:
             container["thread_ts"] = message.thread_ts
-        payload = self._interaction("block_actions", who) | {
+        payload = payloads.interaction(self.workspace, "block_actions", who, self._tickets.new_trigger(who.id)) | {
             "container": container,
             "channel": {"id": where.id, "name": "privategroup" if where.is_private else where.name},
             "state": {"values": {}},
@@ -135,33 +135,15 @@ class People:
         if view is None or view["_opened_by"] != who.id:
             raise PersonError(f"{who.name} has no open view {view_id!r}")
         shown = {key: item for key, item in view.items() if key != "_opened_by"} | {"state": {"values": values}}
-        payload = self._interaction("view_submission", who) | {"view": shown, "response_urls": []}
+        payload = payloads.interaction(self.workspace, "view_submission", who, self._tickets.new_trigger(who.id)) | {
+            "view": shown,
+            "response_urls": [],
+        }
         return self._sockets.deliver("interactive", payload, on_settled=lambda e: self._view_answer(e, view_id))
 
     def event(self, event: Json) -> Envelope:
         """Deliver any Events API event."""
-        team = self.workspace.team_id
-        payload: Json = {
-            "token": "sandbox-verification",
-            "team_id": team,
-            "api_app_id": self.workspace.app.app_id,
-            "event": event,
-            "type": "event_callback",
-            "event_id": "Ev" + secrets.token_hex(5).upper(),
-            "event_time": int(time.time()),
-            "authorizations": [
-                {
-                    "enterprise_id": None,
-                    "team_id": team,
-                    "user_id": self.workspace.app.bot_user,
-                    "is_bot": True,
-                    "is_enterprise_install": False,
-                }
-            ],
-            "is_ext_shared_channel": False,
-            "event_context": "4-" + secrets.token_hex(6),
-        }
-        return self._sockets.deliver("events_api", payload)
+        return self._sockets.deliver("events_api", payloads.event_callback(self.workspace, event))
 
     def edit_message_behind_the_bot(self, channel: str, ts: str, text: str, *, by: str | None = None) -> Message:
         """Change a message without the bot, leaving blocks only when the text stays."""
@@ -269,44 +251,6 @@ class People:
     def _bot_in(self, channel: Channel) -> bool:
         return self.workspace.app.bot_user in channel.members
 
-    # text and payloads
-
-    def _escaped(self, text: str) -> str:
-        """What a slash command carries: entities always, names as ids with `should_escape`."""
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return self._linked(text, with_names=True) if self.workspace.app.should_escape else text
-
-    def _linked(self, text: str, *, with_names: bool = False) -> str:
-        """`@name` and `#name` of known people, groups and channels as the client links them."""
-
-        def person(match: re.Match[str]) -> str:
-            name = match[1]
-            user = self.workspace.find_user(name)
-            if user is not None:
-                return f"<@{user.id}|{user.name}>" if with_names else f"<@{user.id}>"
-            group = next((g for g in self.workspace.groups.values() if g.handle == name), None)
-            return f"<!subteam^{group.id}|@{group.handle}>" if group else match[0]
-
-        def place(match: re.Match[str]) -> str:
-            channel = self.workspace.find_channel(match[1])
-            return f"<#{channel.id}|{channel.name}>" if channel else match[0]
-
-        text = re.sub(r"(?<![\w<])@([\w.-]+)", person, text)
-        return re.sub(r"(?<![\w<])#([\w-]+)", place, text)
-
-    def _interaction(self, kind: str, user: User) -> Json:
-        team = {"id": self.workspace.team_id, "domain": self.workspace.domain}
-        return {
-            "type": kind,
-            "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},
-            "api_app_id": self.workspace.app.app_id,
-            "token": "sandbox-verification",
-            "trigger_id": self._tickets.new_trigger(user.id),
-            "team": team,
-            "enterprise": None,
-            "is_enterprise_install": False,
-        }
-
     def _changed(self, channel: Channel, subtype: str, keys: Json) -> None:
         if f"message.{channel.kind}" in self.workspace.app.events and self._bot_in(channel):
             ts = self.workspace.new_ts()
@@ -336,15 +280,3 @@ class People:
                 self.workspace.views[view_id] |= answer.get("view") or {}
             else:
                 self.workspace.views.pop(view_id, None)
-
-
-def _choice(element: Json, value: str | None) -> Json:
-    """What a menu reports about the chosen option."""
-    options = [*element.get("options", ())]
-    for group in element.get("option_groups", ()):
-        options.extend(group.get("options", ()))
-    chosen = next((option for option in options if option.get("value") == value), None)
-    if chosen is None:
-        raise PersonError(f"{value!r} is not an option, there are {[o.get('value') for o in options]}")
-    many = element["type"] == "checkboxes" or element["type"].startswith("multi_")
-    return {"selected_options": [chosen]} if many else {"selected_option": chosen}

@@ -105,7 +105,12 @@ class Call:
 
 @dataclass(slots=True)
 class Envelope:
-    """One Socket Mode envelope. `acked_ms` is None while no socket has acknowledged it."""
+    """One Socket Mode envelope. `acked_ms` is None while nobody acknowledged it.
+
+    `expired`: the limit passed at least once. `late`: the acknowledgement came after its attempt's limit.
+    `failure`: what the person saw instead (`operation_timeout`, `dispatch_failed`).
+    Units: `sent_at` (first attempt) and `attempt_at` (last) are seconds since the epoch.
+    """
 
     envelope_id: str
     kind: str
@@ -114,6 +119,8 @@ class Envelope:
     sockets: list[str] = field(default_factory=list)
     attempts: int = 0
     acked_ms: float | None = None
+    acks: int = 0
+    attempt_at: float = 0.0
     late: bool = False
     expired: bool = False
     failure: str | None = None

@@ -34,7 +34,7 @@ class SlackSandbox:
     `reference` is a folder with `method-ref/` and `block-kit/`; without it the checks that need that data are off.
     """
 
-    def __init__(self, *, reference: Path | None = None) -> None:
+    def __init__(self, *, reference: Path | None = None, ping_interval_s: float = 10.0) -> None:
         self.workspace = Workspace()
         self.faults = FaultMenu()
         self.tickets = Tickets(self.workspace)
@@ -42,6 +42,7 @@ class SlackSandbox:
         self.sockets = SocketHub(self.workspace, self.tickets, self.faults)
         self.api = WebApi(self.workspace, self.oracle, self.tickets, self.faults)
         self.people = People(self.workspace, self.sockets, self.tickets, self.oracle)
+        self._ping_interval_s = ping_interval_s
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,7 +74,7 @@ class SlackSandbox:
             _Cutter(self.asgi()),
             http=_CuttableProtocol,
             ws="websockets-sansio",
-            ws_ping_interval=10.0,
+            ws_ping_interval=self._ping_interval_s,
             lifespan="off",
             log_level="error",
             access_log=False,

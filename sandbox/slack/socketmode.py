@@ -126,8 +126,8 @@ class SocketHub:
         with self._workspace.change():
             envelope.attempts += 1
             envelope.sockets.append(socket.name)
-            if not envelope.sent_at:
-                envelope.sent_at = time.time()
+            envelope.attempt_at = time.time()
+            envelope.sent_at = envelope.sent_at or envelope.attempt_at
         if lose_ack:
             self._lost.add(envelope.envelope_id)
         asyncio.get_running_loop().call_later(self.ack_limit_s, self._limit_reached, envelope, envelope.attempts)
@@ -228,12 +228,14 @@ class SocketHub:
         if envelope.envelope_id in self._lost:
             self._lost.discard(envelope.envelope_id)
             return
+        with self._workspace.change():
+            envelope.acks += 1
         if envelope.acked_ms is not None:
             return
-        waited_s = time.time() - envelope.sent_at
+        waited_s = time.time() - envelope.attempt_at
         with self._workspace.change():
             envelope.acked_ms = waited_s * 1000
-            envelope.late = envelope.expired
+            envelope.late = waited_s > self.ack_limit_s
             payload = answer.get("payload")
             envelope.ack_payload = payload if isinstance(payload, dict) and payload else None
         if on_settled is not None and not envelope.late:

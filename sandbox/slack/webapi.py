@@ -154,7 +154,7 @@ class WebApi:
         """Seconds to wait when a limit is hit; calling during a Retry-After is a violation."""
         now = time.monotonic()
         with self.workspace.lock:
-            until = self._closed_until.get(name, 0.0)
+            until = self._closed_until.get(f"{name} {call.args.get('channel')}", 0.0)
             if now < until:
                 self.oracle.note(name, "ignored_retry_after", f"{name} called {until - now:.1f} s too early")
                 return int(until - now) + 1
@@ -172,7 +172,8 @@ class WebApi:
     def _limited(self, name: str, call: Call, wait_s: int) -> Response:
         with self.workspace.lock:
             # a clock's rounding is not the app's fault
-            self._closed_until[name] = max(self._closed_until.get(name, 0.0), time.monotonic() + wait_s - 0.1)
+            key = f"{name} {call.args.get('channel')}"
+            self._closed_until[key] = max(self._closed_until.get(key, 0.0), time.monotonic() + wait_s - 0.1)
         self._finish(call, 429, error="ratelimited")
         body = {"ok": False, "error": "ratelimited"}
         return JSONResponse(body, status_code=429, headers={"Retry-After": str(wait_s)})
