@@ -1,0 +1,88 @@
+"""Buttons and what they carry. A button names the change, and where it matters the order and the plan that was seen."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal, get_args
+
+from pydantic import Field, ValidationError
+
+from bot.cards.kit import Block
+from policies.intents import Act
+from policies.model import Model
+from policies.plan import Plan
+
+PREFIX = "clawback."
+Word = Literal["confirm", "deny", "retry", "undo", "keep"]
+WORDS: tuple[Word, ...] = get_args(Word)
+MOST_LABEL = 75
+
+
+class Carried(Model):
+    """The value of a button, as JSON: c change, o restart order, d digest of the plan."""
+
+    c: str = Field(max_length=40)
+    o: str | None = Field(default=None, max_length=200)
+    d: str | None = Field(default=None, max_length=64)
+
+    def text(self) -> str:
+        """The value as Slack keeps it."""
+        return json.dumps(self.model_dump(exclude_none=True), separators=(",", ":"))
+
+
+def confirm(change_id: str, plan: Plan, title: str, text: str) -> Block:
+    """[Confirm ORDER], which asks once more and says what will be restarted."""
+    carried = Carried(c=change_id, o=plan.order, d=plan.digest)
+    button = _button(f"confirm.{plan.order}", f"Confirm {plan.order}", carried, style="primary")
+    button["confirm"] = _asking(title, text, "Confirm")
+    return button
+
+
+def deny(change_id: str) -> Block:
+    """[Deny]."""
+    return _button("deny", "Deny", Carried(c=change_id), style="danger")
+
+
+def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool) -> list[Block]:
+    """[Retry gate] [Undo] [Keep]; keeping asks once more."""
+    keep = _button("keep", "Keep", Carried(c=change_id))
+    keep["confirm"] = _asking(keep_title, keep_text, "Keep")
+    undo = _button("undo", "Undo", Carried(c=change_id), style="danger")
+    if not retry:
+        return [undo, keep]
+    return [_button("retry", "Retry gate", Carried(c=change_id), style="primary"), undo, keep]
+
+
+def read(action_id: str, value: str) -> Act | None:
+    """The word that a click says; None when it is no button of ours or carries nothing readable."""
+    if not action_id.startswith(PREFIX):
+        return None
+    word = action_id.removeprefix(PREFIX).split(".", 1)[0]
+    if word not in WORDS:
+        return None
+    try:
+        carried = Carried.model_validate_json(value)
+    except ValidationError:
+        return None
+    return Act.model_validate({"kind": word, "change": carried.c, "order": carried.o, "digest": carried.d})
+
+
+def _button(name: str, label: str, carried: Carried, *, style: str | None = None) -> Block:
+    button: Block = {
+        "type": "button",
+        "action_id": f"{PREFIX}{name}"[:255],
+        "text": {"type": "plain_text", "text": label[:MOST_LABEL]},
+        "value": carried.text(),
+    }
+    if style is not None:
+        button["style"] = style
+    return button
+
+
+def _asking(title: str, text: str, word: str) -> Block:
+    return {
+        "title": {"type": "plain_text", "text": title[:100]},
+        "text": {"type": "mrkdwn", "text": text},
+        "confirm": {"type": "plain_text", "text": word},
+        "deny": {"type": "plain_text", "text": "Back"},
+    }

@@ -1,0 +1,30 @@
+"""Text that is Slack markup already. Everything else is escaped when it is put into a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from bot.escape import mrkdwn
+
+_USER = re.compile(r"[UW][A-Z0-9]{2,20}")
+_GROUP = re.compile(r"S[A-Z0-9]{2,20}")
+
+
+class Markup(str):
+    """mrkdwn that was built here: a date token, a mention, a finished sentence."""
+
+    __slots__ = ()
+
+
+def mention(who: str) -> Markup:
+    """`<@U..>` or `<!subteam^S..>` for an id of Slack's; any other name in plain, escaped text."""
+    if _USER.fullmatch(who):
+        return Markup(f"<@{who}>")
+    if _GROUP.fullmatch(who):
+        return Markup(f"<!subteam^{who}>")
+    return Markup(mrkdwn(who))
+
+
+def joined(parts: list[Markup] | tuple[Markup, ...], by: str = " · ") -> Markup:
+    """Several pieces of markup as one."""
+    return Markup(by.join(parts))

@@ -1,0 +1,39 @@
+"""Recorded evidence: what the rules say of it, and its lines on a card. Numbers come with n and what they are of."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "evidence.none": (
+        "no evidence is recorded for {knob:code} = {value:value} on {metric}, expected at least {at_least}"
+        " (line {line} of the fleet file)"
+    ),
+    "evidence.stale": (
+        "evidence {record} is {age_s:s} old, expected at most {max_age_s:s} (line {line} of the fleet file)"
+    ),
+    "evidence.too-weak": (
+        "evidence {record} is of class {klass}, expected at least {at_least} (line {line} of the fleet file)"
+    ),
+    "evidence.no-correctness": (
+        "evidence {record} compared no answers, expected a correctness count (line {line} of the fleet file)"
+    ),
+    "evidence.too-few-repeats": (
+        "evidence {record} has {repeats} runs per arm at its smallest point, expected {needed}"
+        " (line {line} of the fleet file)"
+    ),
+    "evidence.enough": "evidence {record} ({klass}, {age_s:s} old) is enough (line {line} of the fleet file)",
+    # lines of the card
+    "evidence.record": "evidence {record}, {klass}, {age_s:s} old, recorded by {by:who}: *{points}* {metric}, {runs}",
+    "evidence.measured-on": "measured on {day}",
+    "evidence.one-run": "n=1 per arm, no interval",
+    "evidence.runs": "n={n} per arm, no interval",
+    "evidence.uneven-runs": "n={least} to {most} per arm, no interval",
+    "evidence.no-worse": "no regression seen up to C{concurrency}, as recorded",
+    "evidence.correct": (
+        "correctness {differing} of {compared} differ (up to {could} % could: rule of three, 95 % bound)"
+    ),
+    "evidence.incorrect": "correctness {differing} of {compared} differ",
+    "evidence.uncompared": "correctness not compared",
+    "evidence.against": "against {baseline:value}",
+    "evidence.context": "on {context}",
+    "evidence.absent": "no evidence is recorded for {knob:code} = {value:value}",
+}

@@ -1,0 +1,80 @@
+"""How a value is written in a sentence: escaped, with its unit. The template says which way: `{took_s:s}`.
+
+{x}       text escaped; a whole number with its digits, another with at most four significant ones
+{x:code}  the same in a code span        {x:value}  a knob's value in a code span; None is `unset`
+{x:who}   a mention                      {x:at}     a moment with its second      {x:day}  with its day too
+{x:s}     a duration                     {x:sha}    the first twelve digits of a digest
+{x:or=..} None is written as `..`
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from bot import escape
+from bot.markup import Markup, mention
+from bot.times import clock, day_clock, duration
+
+Value = str | int | float | None
+
+
+class Fields(string.Formatter):
+    """str.format with the ways of writing above, and nothing else: no attributes, no indices, no conversions."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """One value.
+
+        Raises: ValueError for a way of writing that does not exist or does not fit the value.
+        """
+        return written(value, format_spec)
+
+    def get_field(self, field_name: str, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """The value of a plain name."""
+        return self.get_value(field_name, args, kwargs), field_name
+
+
+def written(value: Value, way: str = "") -> str:
+    """A value as the sentence shows it."""
+    if value is None:
+        return _absent(way)
+    if isinstance(value, Markup):
+        return str(value)
+    match way:
+        case "value" | "code":
+            return escape.code(_plain(value))
+        case "who":
+            return mention(str(value))
+        case "sha":
+            return escape.code(str(value)[:12])
+        case "s" | "at" | "day":
+            if isinstance(value, str):
+                message = f"{way!r} writes numbers, not {value!r}"
+                raise ValueError(message)  # noqa: TRY004 - a template does not fit, whatever the type
+            return {"s": duration, "at": clock, "day": day_clock}[way](value)
+        case _ if way == "" or way.startswith("or="):
+            return escape.mrkdwn(_plain(value))
+        case _:
+            message = f"there is no way of writing {way!r}"
+            raise ValueError(message)
+
+
+def _absent(way: str) -> str:
+    if way.startswith("or="):
+        return way.removeprefix("or=")
+    return "unset" if way == "value" else "unknown"
+
+
+def _plain(value: str | float) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return str(value)
+
+
+def names(template: str) -> frozenset[str]:
+    """The field names of a template."""
+    return frozenset(name for _, name, _, _ in string.Formatter().parse(template) if name)
+
+
+FIELDS = Fields()

@@ -1,0 +1,28 @@
+"""What policy says: who may ask, who must agree, values, freezes."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "rule.may-ask": "{actor:who} may ask, as one of {role:code} (line {line} of the fleet file)",
+    "rule.may-not-ask": (
+        "{actor:who} may not ask for this, expected a member of {role:code} (line {line} of the fleet file)"
+    ),
+    "rule.no-rule-says-who-may-ask": (
+        "no rule of the fleet file says who may {intent} {knob:code}, so nobody may; add a rule with `ask`"
+    ),
+    "rule.needs-approval": "needs {count} of {role:code}, not {actor:who} (line {line} of the fleet file)",
+    "rule.approver-roles-differ": (
+        "rules that match ask for approvers of different roles ({roles}), expected one role; change the fleet file"
+    ),
+    "value.control-character": (
+        "{value:code} holds a character that cannot be printed, expected {expected} for {knob:code}"
+    ),
+    "value.type": "{value:code} is no value of {knob:code}, expected {expected}",
+    "value.not-listed": "{value:code} is not a listed value of {knob:code}, expected {expected}",
+    "value.pattern": "{value:code} is no value of {knob:code}, expected {expected}",
+    "value.range": "{value:code} is outside the range of {knob:code}, expected {expected}",
+    "freeze.in-force": "the freeze {freeze:code} holds until {until:day}; nothing is changed before, except back",
+    "freeze.taking-back-is-allowed": (
+        "the freeze {freeze:code} holds until {until:day}; taking a change back is allowed"
+    ),
+}

@@ -1,0 +1,207 @@
+"""The lines of a change's thread: which event gives which line, as one table.
+
+A line is never edited. What an event means in passing (a gate that only leads to the next, a step that is about to be
+done) has no line; the card shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.cards.kit import cut
+from bot.cards.plan import mentions, some
+from bot.cards.progress import reasons, succeeded
+from bot.cards.story import Story, instance, path, value_written
+from bot.cards.verdict import proof_line
+from bot.markup import Markup, joined
+from bot.messages import say, sentence
+from bot.times import clock
+from policies import events as e
+from policies.plan import RestartStep
+
+MOST_LINE = 2800
+Line = Callable[[Story], Markup | None]
+
+
+def line(story: Story) -> Markup | None:
+    """The line of the story's newest entry, with its time; None when that has none."""
+    entry = story.entry
+    said = TABLE[entry.event.kind](story)
+    return None if said is None else cut(f"{clock(_at(entry))} {said}", MOST_LINE)
+
+
+def _at(entry: e.Entry) -> float:
+    """When it happened: by the host's clock where the host did it, else when it was recorded."""
+    host_at = getattr(entry.event, "host_at", None)
+    return float(host_at) if host_at is not None else entry.at
+
+
+def _planned(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.Planned) or not event.plans:
+        return None
+    again = sum(isinstance(entry.event, e.Planned) for entry in story.entries) > 1
+    orders = joined([say("step.order", order=plan.order, path=path(plan)) for plan in event.plans], ", ")
+    said = say("step.planned-again" if again else "step.planned", orders=orders, digest=event.plans[0].digest)
+    # an edited card notifies nobody, so those who decide are asked again here
+    return joined([said, mentions(event)]) if again and mentions(event) else said
+
+
+def _approval(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.ApprovalGiven):
+        return None
+    return say("step.approved" if event.complete else "step.approval", order=event.order, actor=event.actor.id)
+
+
+def _click_refused(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.ClickRefused):
+        return None
+    return say("step.click-refused", what=event.what, actor=event.actor.id, said=sentence(event.finding))
+
+
+def _started(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.Started):
+        return None
+    return say("step.resumed" if event.resumed else "step.started", instances=", ".join(event.tokens))
+
+
+def _step_done(story: Story) -> Markup | None:
+    event = story.entry.event
+    plan = story.change.plan
+    if not isinstance(event, e.StepDone) or plan is None:
+        return None
+    steps = plan.undo if event.part == "undo" else plan.steps
+    step = steps[event.index]
+    undo = event.part == "undo"
+    if isinstance(step, RestartStep):
+        pid = (event.before or step.before).main_pid
+        if undo:
+            return say("step.undo-restarted", service=step.service, pid=pid)
+        setting = next((t for t in plan.targets if t.instance == event.instance and step.changed), None)
+        if setting is None:
+            return say("step.restarted", service=step.service, pid=pid)
+        told = f"{setting.variable}={setting.then}" if setting.then is not None else None
+        return say("step.restarted-with", service=step.service, setting=told or f"{setting.variable} unset", pid=pid)
+    if undo:
+        return say("step.undo-written", instance=instance(step))
+    if step.text is None:
+        return say("step.removed", instance=instance(step))
+    written = value_written(plan, step, undo=undo)
+    if written is None:
+        return say("step.written-plain", instance=instance(step))
+    return say("step.written", instance=instance(step), variable=written[0], value=written[1])
+
+
+def _gate_passed(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.GatePassed):
+        return None
+    said = _healthy(story, event) if event.gate == "health" else _gate(event)
+    if said is None or event.part == "do":
+        return said
+    return say("step.undo-prefix", said=said)
+
+
+def _healthy(story: Story, event: e.GatePassed) -> Markup:
+    service = event.instance.split("@")[0]
+    if event.waited_s is None or event.incarnation is None:
+        return say("step.healthy-plain", service=service)
+    pid, port = event.incarnation.main_pid, story.port(service)
+    progress = story.change.undo if event.part == "undo" else story.change.do
+    owned = (event.index, "port") in progress.gates
+    if port is None or not owned:
+        return say("step.healthy-unowned", service=service, waited_s=event.waited_s, pid=pid)
+    return say("step.healthy", service=service, waited_s=event.waited_s, pid=pid, port=port)
+
+
+def _gate(event: e.GatePassed) -> Markup | None:
+    """Environment, report and canary are told with the proof; the others only lead to the next gate."""
+    if event.gate not in {"environment", "reported", "canary"} or not event.verdict.findings:
+        return None
+    return say("step.gate-passed", instance=event.instance, said=reasons(event.verdict.findings))
+
+
+def _gate_failed(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.GateFailed):
+        return None
+    said = say(
+        "step.gate-failed",
+        instance=event.instance,
+        gate=event.gate,
+        answer=event.verdict.answer,
+        said=reasons(event.verdict.findings),
+    )
+    return said if event.part == "do" else say("step.undo-prefix", said=said)
+
+
+def _undo_started(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.UndoStarted):
+        return None
+    if event.actor is not None:
+        return say("step.undo-started-by", actor=event.actor.id, why=reasons(event.findings))
+    return say("step.undo-started", why=reasons(event.findings))
+
+
+def _proved(story: Story) -> Markup | None:
+    event = story.entry.event
+    return say("step.proof", said=proof_line(event)) if isinstance(event, e.Proved) else None
+
+
+def _by(code: str) -> Line:
+    """A line that only says who did it."""
+
+    def told(story: Story) -> Markup | None:
+        actor = getattr(story.entry.event, "actor", None)
+        return say(code, actor=actor.id) if actor is not None else None
+
+    return told
+
+
+def _why(code: str) -> Line:
+    """A line that gives the findings of its event."""
+
+    def told(story: Story) -> Markup | None:
+        findings = getattr(story.entry.event, "findings", ())
+        return say(code, why=joined(some([sentence(f) for f in findings])) if findings else say("step.no-reason"))
+
+    return told
+
+
+def _nothing(_: Story) -> None:
+    return None
+
+
+TABLE: dict[str, Line] = {
+    "asked": _nothing,
+    "planned": _planned,
+    "refused": _why("end.refused"),
+    "nothing_to_do": _why("end.nothing-to-do"),
+    "replan": _why("step.replan"),
+    "approval_given": _approval,
+    "click_refused": _click_refused,
+    "denied": _by("step.denied"),
+    "expired": lambda _: say("step.expired"),
+    "started": _started,
+    "step_started": _nothing,
+    "step_done": _step_done,
+    "gate_passed": _gate_passed,
+    "gate_failed": _gate_failed,
+    "undo_started": _undo_started,
+    "abort_asked": _by("step.abort-asked"),
+    "retry_asked": _by("step.retry-asked"),
+    "undo_asked": _by("step.undo-asked"),
+    "keep_chosen": _by("step.kept"),
+    "held": _why("step.held"),
+    "unknown": _why("step.unknown"),
+    "proved": _proved,
+    "succeeded": succeeded,
+    "rolled_back": _why("end.rolled-back"),
+    "aborted": _why("end.aborted"),
+    "failed": _why("end.failed"),
+    "evidence_recorded": _nothing,
+}
