@@ -67,6 +67,7 @@ TABLE: dict[tuple[State, str], State] = {
     ("running", "failed"): "failed",
     ("running", "aborted"): "aborted",
     ("unknown", "started"): "unknown",
+    ("unknown", "step_started"): "running",
     ("unknown", "step_done"): "running",
     ("unknown", "held"): "held",
     ("unknown", "abort_asked"): "unknown",

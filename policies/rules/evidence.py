@@ -38,7 +38,7 @@ def _one(case: Case, need: EvidenceNeed, line: int) -> Finding:
     if not records:
         return Finding(code="evidence.none", effect="refuse", values=values)
     best = max(records, key=lambda r: (ORDER.index(r.klass), r.at))
-    values |= {"record": best.id, "klass": best.klass, "age_s": case.now - best.at, "max_age_s": need.max_age_s}
+    values |= {"record": best.id, "klass": best.klass, "recorded_at": best.at, "max_age_s": need.max_age_s}
     if need.max_age_s is not None and case.now - best.at > need.max_age_s:
         return Finding(code="evidence.stale", effect="refuse", values=values)
     if ORDER.index(best.klass) < ORDER.index(need.at_least):

@@ -1,0 +1,58 @@
+"""What is different between the plan that was approved and the plan that would be made now."""
+
+from __future__ import annotations
+
+from policies.finding import Finding
+from policies.plan import Plan
+
+
+def differences(approved: Plan, now: Plan) -> tuple[Finding, ...]:
+    """One finding for each file, incarnation, value or policy result that moved; never empty when digests differ."""
+    found = [*_files(approved, now), *_lives(approved, now), *_targets(approved, now)]
+    if approved.fleet_sha256 != now.fleet_sha256:
+        found.append(_note("replan.fleet-file", before=approved.fleet_sha256[:12], now=now.fleet_sha256[:12]))
+    if approved.policy != now.policy:
+        codes = {f.code for f in approved.policy} ^ {f.code for f in now.policy}
+        found.append(_note("replan.policy", codes=", ".join(sorted(codes)) or "values"))
+    if not found:
+        found.append(_note("replan.steps", before=approved.digest[:12], now=now.digest[:12]))
+    return tuple(found)
+
+
+def _note(code: str, **values: str | int | None) -> Finding:
+    return Finding(code=code, effect="refuse", values=dict(values))
+
+
+def _files(approved: Plan, now: Plan) -> list[Finding]:
+    before = {(f.host, f.path): f for f in approved.files}
+    after = {(f.host, f.path): f for f in now.files}
+    return [
+        _note("replan.file", host=key[0], path=key[1])
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _lives(approved: Plan, now: Plan) -> list[Finding]:
+    after = dict(now.incarnations)
+    found: list[Finding] = []
+    for instance, life in approved.incarnations:
+        other = after.get(instance)
+        if other != life:
+            pid = other.main_pid if other else None
+            found.append(_note("replan.incarnation", instance=instance, planned_pid=life.main_pid, pid=pid))
+    return found
+
+
+def _targets(approved: Plan, now: Plan) -> list[Finding]:
+    after = {t.instance: t for t in now.targets}
+    return [
+        _note(
+            "replan.value",
+            instance=t.instance,
+            before=t.now,
+            now=other.now if (other := after.get(t.instance)) else None,
+        )
+        for t in approved.targets
+        if after.get(t.instance) != t
+    ]

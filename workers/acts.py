@@ -1,0 +1,159 @@
+"""One act on a host, done once: sent under the lease's token, and when its answer is lost the host is asked first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from policies import events as e
+from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, LeaseLost
+from policies.facts import Incarnation
+from policies.finding import Finding
+from policies.plan import Step, WriteStep
+from workers.gatekeeper import text_sha256
+from workers.hosts import Hosts
+from workers.lease import Held as Lease
+
+# Pauses before asking a host again what became of a step, in seconds; then a person is asked.
+ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+T = TypeVar("T")
+
+
+class Undecided(Exception):  # not an error: a person has to decide, and `finding` says about what
+    """The act cannot be done or its outcome cannot be learned."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.code)
+        self.finding = finding
+
+
+class Acts:
+    """Acts of one change under one lease. `unknown` is called once when an answer was lost, before asking again."""
+
+    def __init__(self, hosts: Hosts, lease: Lease, change: str, unknown: Callable[[Finding], None]) -> None:
+        self._hosts = hosts
+        self._lease = lease
+        self._change = change
+        self._unknown = unknown
+
+    def do(self, step: Step, part: e.Part, index: int, *, again: bool) -> e.StepDone:
+        """Do the step. `again`: it was begun before, so the host is asked first whether it was done.
+
+        Raises: Undecided, LeaseLost.
+        """
+        ask_first = again
+        for pause_s in (0.0, *ASK_AGAIN_S):
+            time.sleep(pause_s)
+            self._lease.check()
+            try:
+                done = self._was_done(step, part, index) if ask_first else None
+                return done or self._send(step, part, index)
+            except HostRefused as error:
+                raise self._refusal(step, error) from error
+            except HostUnreachable:
+                continue  # nothing was sent: trying again is safe
+            except HostAnswerLost as error:
+                if not ask_first:
+                    values: dict[str, str | int | float | None] = {"instance": instance(step), "error": error.message}
+                    self._unknown(Finding(code="host.step-unknown", effect="warn", values=values))
+                ask_first = True
+        silent: dict[str, str | int | float | None] = {"instance": instance(step), "host": step.host}
+        raise Undecided(Finding(code="hold.host-silent", effect="refuse", values=silent))
+
+    def incarnation(self, step: Step) -> Incarnation:
+        """The unit's life now, raising the token on the way: an older worker's calls are refused from here on.
+
+        Raises: Undecided, LeaseLost.
+        """
+        token = self._lease.tokens[instance(step)]
+        return self.ask(step, lambda: self._hosts.at(step.host).fence(step.unit, token=token).incarnation)
+
+    def ask(self, step: Step, question: Callable[[], T]) -> T:
+        """A question that changes nothing, asked again with growing pauses.
+
+        Raises: Undecided, LeaseLost.
+        """
+        for pause_s in (0.0, *ASK_AGAIN_S):
+            time.sleep(pause_s)
+            self._lease.check()
+            try:
+                return question()
+            except HostRefused as error:
+                raise self._refusal(step, error) from error
+            except (HostUnreachable, HostAnswerLost):
+                continue
+        silent: dict[str, str | int | float | None] = {"instance": instance(step), "host": step.host}
+        raise Undecided(Finding(code="hold.host-silent", effect="refuse", values=silent))
+
+    def _send(self, step: Step, part: e.Part, index: int) -> e.StepDone:
+        token = self._lease.tokens[instance(step)]
+        host, name = self._hosts.at(step.host), f"{part}-{index}"
+        if isinstance(step, WriteStep):
+            written = host.write(
+                step.unit,
+                token=token,
+                change=self._change,
+                step=name,
+                text=step.text,
+                expect_sha256=text_sha256(step.before),
+            )
+            return _done(step, part, index, written.at, sha256=written.sha256_after)
+        issued = host.restart(step.unit, token=token, change=self._change, step=name)
+        return _done(step, part, index, issued.at, before=issued.before)
+
+    def _was_done(self, step: Step, part: e.Part, index: int) -> e.StepDone | None:
+        """What the host's own record says of a restart; None: it was not done.
+
+        A write needs no question, it is the same when done twice. A restart whose intent is recorded counts as done
+        when the incarnation is another one now.
+        """
+        if isinstance(step, WriteStep):
+            return None
+        fenced = self._hosts.at(step.host).fence(step.unit, token=self._lease.tokens[instance(step)])
+        name = f"{part}-{index}"
+        mine = [r for r in fenced.records if (r.verb, r.change, r.step) == ("restart", self._change, name)]
+        if not mine:
+            return None
+        record = mine[-1]
+        if record.before is None or (record.state != "issued" and fenced.incarnation == record.before):
+            return None
+        return _done(step, part, index, record.at, before=record.before)
+
+    @staticmethod
+    def _refusal(step: Step, error: HostRefused) -> Undecided | LeaseLost:
+        if error.code == "stale-token":
+            return LeaseLost(error.message, hint=error.hint)
+        values: dict[str, str | int | float | None] = {
+            "instance": instance(step),
+            "refusal": error.code,
+            "message": error.message,
+            "hint": error.hint,
+        }
+        code = "hold.file-changed" if error.code == "file-changed" else "hold.host-refused"
+        return Undecided(Finding(code=code, effect="refuse", values=values))
+
+
+def instance(step: Step) -> str:
+    """service@host."""
+    return f"{step.service}@{step.host}"
+
+
+def _done(
+    step: Step,
+    part: e.Part,
+    index: int,
+    at: float,
+    *,
+    before: Incarnation | None = None,
+    sha256: str | None = None,
+) -> e.StepDone:
+    return e.StepDone(
+        part=part,
+        index=index,
+        step=step.kind,
+        instance=instance(step),
+        host_at=at,
+        before=before,
+        sha256=sha256,
+    )

@@ -1,0 +1,282 @@
+"""The job `execute`: carry an approved change through, step by step, each recorded before it is done.
+
+Everything that was recorded is where a successor goes on: this module keeps no state of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from policies import events as e
+from policies.approvals import still_valid
+from policies.change import Change, apply
+from policies.errors import HostAnswerLost, HostUnreachable, LeaseLost, LedgerConflict
+from policies.finding import Finding
+from policies.plan import Plan, RestartStep, Step
+from policies.replan import differences
+from workers.acts import Acts, Undecided, instance
+from workers.gatekeeper import Aim, Gatekeeper, prove
+from workers.lease import Held as Lease
+from workers.prepare import host_finding
+
+if TYPE_CHECKING:
+    from workers.wiring import Wiring
+
+LOG = structlog.get_logger(__name__)
+
+
+class Stop(Exception):  # not an error: the run is over, and what ended it is recorded
+    """Raised inside a run after its last event was recorded."""
+
+
+def execute(wiring: Wiring, change_id: str) -> None:
+    """Carry out what is approved; does nothing when there is nothing to carry out or somebody else does it."""
+    change = wiring.ledger.load(change_id)
+    plan = change.plan
+    if change.state not in {"approved", "running", "undoing", "unknown"} or plan is None:
+        return
+    try:
+        lease = wiring.leases.take(plan.services, owner=wiring.name, lease_s=wiring.fleet.timing.lease_s)
+    except LeaseLost as held:
+        LOG.info("an instance is leased to another worker", change=change_id, why=held.message)
+        return  # the sweep rings again when the lease is free
+    try:
+        Run(wiring, wiring.ledger.load(change_id), lease).go()
+    except Stop:
+        pass
+    except LeaseLost:
+        LOG.warning("lease lost, stopped", change=change_id)
+    finally:
+        lease.release()
+
+
+class Run:
+    """One worker's turn at one change."""
+
+    def __init__(self, wiring: Wiring, change: Change, lease: Lease) -> None:
+        self.w = wiring
+        self.change = change
+        self.lease = lease
+        self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
+        self.acts = Acts(wiring.hosts, lease, change.id, self._unknown)
+
+    def go(self) -> None:
+        """From wherever the change is to its end, or to where a person must decide."""
+        if self.change.state not in {"approved", "running", "undoing", "unknown"}:
+            return
+        resumed = self.change.state != "approved" or bool(self.change.tokens)
+        if not resumed:
+            self._recheck()
+        self.record(e.Started(worker=self.w.name, tokens=dict(self.lease.tokens), resumed=resumed))
+        try:
+            self._fence()
+            while True:
+                self._abort_if_asked()
+                index = self._next()
+                if index is None:
+                    break
+                self._step(index)
+            self._finish()
+        except Undecided as undecided:
+            raise self.hold(undecided.finding) from undecided
+
+    @property
+    def plan(self) -> Plan:
+        """The approved plan; a run is only ever made for a change that has one."""
+        plan = self.change.plan
+        if plan is None:
+            raise RuntimeError(f"{self.change.id} is being executed without a plan")
+        return plan
+
+    def record(self, event: e.Event) -> None:
+        """Append, while the lease holds; when others appended meanwhile (a click), on top of theirs.
+
+        Raises: LeaseLost, IllegalTransition (theirs ended or held the change: nothing more may happen).
+        """
+        while True:
+            self.lease.check()
+            apply(self.change, event, self.w.clock())
+            try:
+                self.w.ledger.append(self.change.id, event, expect_version=self.change.version)
+            except LedgerConflict:
+                self.change = self.w.ledger.load(self.change.id)
+                continue
+            self.change = self.w.ledger.load(self.change.id)
+            self.w.doorbell.ring("narrate", "draw", self.change.id)
+            return
+
+    def end(self, event: e.Event) -> Stop:
+        """Record the event that ends this run."""
+        self.record(event)
+        return Stop()
+
+    def hold(self, *findings: Finding) -> Stop:
+        """Stop here and wait for a person."""
+        return self.end(e.Held(findings=findings))
+
+    def _unknown(self, finding: Finding) -> None:
+        if self.change.state != "unknown":
+            self.record(e.Unknown(findings=(finding,)))
+
+    def _recheck(self) -> None:
+        """Roles, expiry and every fact of the digest, as they are at this moment."""
+        change, plan = self.change, self.plan
+        if change.asked is None:
+            raise RuntimeError(f"{change.id} has a plan but was never asked for")
+        lapsed = still_valid(change, self.w.fleet, self.w.clock())
+        if lapsed is not None:
+            raise self.end(e.Refused(findings=(lapsed,)))
+        try:
+            outcome = self.w.planner.plan(change.asked)
+        except (HostUnreachable, HostAnswerLost) as error:
+            raise self.hold(host_finding(error)) from error
+        now = next((p for p in outcome.plans if p.order == plan.order), None)
+        if now is None or now.digest != plan.digest:
+            found = differences(plan, now) if now is not None else outcome.findings
+            replan = self.end(e.Replan(findings=found))
+            self.w.doorbell.ring("ask", "prepare", change.id)
+            raise replan
+
+    def _fence(self) -> None:
+        """Raise the token on every host first: from here on an older worker's calls are refused there."""
+        for step in self.plan.steps:
+            if isinstance(step, RestartStep):
+                self.acts.incarnation(step)
+
+    def _abort_if_asked(self) -> None:
+        self.change = self.w.ledger.load(self.change.id)
+        if self.change.abort is None or self.change.undoing:
+            return
+        if not self.change.do.done and self.change.do.started is None:
+            values: dict[str, str | int | float | None] = {"actor": self.change.abort.id}
+            raise self.end(e.Aborted(findings=(Finding(code="aborted.before-start", effect="note", values=values),)))
+        if self.change.do.started is None:
+            self.record(e.UndoStarted(actor=self.change.abort, findings=()))
+
+    def _next(self) -> int | None:
+        """Index of the first step that is not done or has gates that have not passed; None when all are through."""
+        progress = self.change.progress
+        for index, step in enumerate(self.change.steps):
+            if self.change.undoing and not self._touched(step):
+                continue
+            open_gates = {g for g in step.gates if (index, g) not in progress.gates}
+            if index not in progress.done or open_gates:
+                return index
+        return None
+
+    def _touched(self, undo: Step) -> bool:
+        """Undo goes back over what was begun and leaves the rest as it is."""
+        do = self.change.do
+        begun = {*do.done, *(() if do.started is None else (do.started,))}
+        steps = [self.plan.steps[i] for i in begun]
+        return any(done.kind == undo.kind and instance(done) == instance(undo) for done in steps)
+
+    def _step(self, index: int) -> None:
+        step = self.change.steps[index]
+        part: e.Part = "undo" if self.change.undoing else "do"
+        if index not in self.change.progress.done:
+            if isinstance(step, RestartStep) and part == "do" and self.change.progress.started is None:
+                self._must_be_ours(step)
+            if self.change.progress.started != index:
+                started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
+                self.record(started)
+                done = self.acts.do(step, part, index, again=False)
+            else:
+                done = self.acts.do(step, part, index, again=True)
+            self.record(done)
+        if isinstance(step, RestartStep):
+            self._gates(step, part, index)
+
+    def _must_be_ours(self, step: RestartStep) -> None:
+        now = self.acts.incarnation(step)
+        if now != step.before:
+            values: dict[str, str | int | float | None] = {
+                "instance": instance(step),
+                "planned_pid": step.before.main_pid,
+                "pid": now.main_pid,
+            }
+            raise self.hold(Finding(code="hold.other-incarnation", effect="refuse", values=values))
+
+    def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
+        progress = self.change.progress
+        passed = frozenset(gate for i, gate in progress.gates if i == index)
+        before, issued_at = progress.before or step.before, progress.issued_at or 0.0
+        for answer in self.gates.ask(step, before, issued_at, self._aim(step), passed):
+            common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
+            if answer.verdict.answer == "pass":
+                self.record(
+                    e.GatePassed.model_validate(
+                        {
+                            **common,
+                            "verdict": answer.verdict,
+                            "incarnation": answer.incarnation,
+                            "waited_s": answer.waited_s,
+                            "host_at": answer.host_at,
+                        }
+                    )
+                )
+                continue
+            self.record(e.GateFailed.model_validate({**common, "verdict": answer.verdict}))
+            self._after_failure(step, part, answer.verdict.answer, answer.verdict.findings)
+
+    def _after_failure(self, step: RestartStep, part: e.Part, answer: str, findings: tuple[Finding, ...]) -> None:
+        """Undo by itself only when the service whose value changed fails its own gate; else a person decides."""
+        foreign = any(f.code in {"gate.port.foreign", "gate.incarnation.other"} for f in findings)
+        if part == "do" and step.changed and answer == "fail" and not foreign:
+            self.record(e.UndoStarted(actor=None, findings=findings))
+            return
+        raise self.hold(*findings)
+
+    def _aim(self, step: RestartStep) -> Aim:
+        plan = self.plan
+        target = next((t for t in plan.targets if t.instance == instance(step)), plan.targets[0])
+        knob = self.w.fleet.knobs[plan.knob]
+        wanted = target.now if self.change.undoing else target.then
+        return Aim(knob.env, wanted, knob.reported.path if knob.reported else None)
+
+    def _finish(self) -> None:
+        change, plan = self.change, self.plan
+        if change.undoing:
+            values: dict[str, str | int | float | None] = {"knob": plan.knob}
+            note = Finding(code="undo.done", effect="note", values=values)
+            self.record(e.Aborted(findings=(note,)) if change.abort else e.RolledBack(findings=(note,)))
+            return
+        self._prove()
+        took_s = self.w.clock() - change.started_at
+        self.record(
+            e.Succeeded(
+                knob=plan.knob,
+                order=plan.order,
+                was={t.instance: t.now for t in plan.targets},
+                now={t.instance: t.then for t in plan.targets},
+                took_s=took_s,
+            )
+        )
+
+    def _prove(self) -> None:
+        """One last look at everything the change touched, after all gates: the proof that is shown."""
+        plan = self.plan
+        knob = self.w.fleet.knobs[plan.knob]
+        path = knob.reported.path if knob.reported else None
+        seen = self.acts.ask(plan.steps[-1], lambda: self.w.hosts.observe(plan.services, [knob.env]))
+        proofs = {t.instance: prove(seen.units[t.instance], Aim(t.variable, t.then, path)) for t in plan.targets}
+        health = []
+        for name, unit in seen.units.items():
+            answer = next((a for a in unit.http if a.id == "health"), None)
+            values: dict[str, str | int | float | None] = {
+                "instance": name,
+                "status": answer.status if answer else None,
+            }
+            ok = answer is not None and answer.status == 200
+            code = "proof.healthy" if ok else "proof.not-healthy"
+            health.append(Finding(code=code, effect="note" if ok else "refuse", values=values))
+        self.record(e.Proved(proofs=proofs, findings=tuple(health)))
+        bad = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
+        if bad or any(f.effect == "refuse" for f in health):
+            raise self.hold(*(f for f in health if f.effect == "refuse"), *_not_live(bad))
+
+
+def _not_live(instances: list[str]) -> tuple[Finding, ...]:
+    return tuple(Finding(code="hold.proof-lost", effect="refuse", values={"instance": name}) for name in instances)

@@ -1,0 +1,68 @@
+"""Looking at many instances at once: one observe call a host, hosts in parallel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from policies.facts import HttpAnswer, UnitFacts
+from policies.fleet import Fleet
+from workers.executors.answers import HttpAsk, unit_ask
+from workers.executors.systemd import SystemdHost
+from workers.shells import Shell
+
+# MaxSessions is 10 and sessions that just closed still count: hosts are many, channels a host few.
+HOSTS_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Unit facts by instance (service@host), and answers of extra probes by their id."""
+
+    units: dict[str, UnitFacts]
+    probes: dict[str, HttpAnswer]
+
+
+class Hosts:
+    """The fleet's hosts behind one shell."""
+
+    def __init__(self, fleet: Fleet, shell: Shell) -> None:
+        self._fleet = fleet
+        self._shell = shell
+
+    def at(self, host: str) -> SystemdHost:
+        """The executor of one host."""
+        return SystemdHost(self._shell, self._fleet.hosts[host])
+
+    def observe(
+        self, instances: Sequence[str], variables: Sequence[str], probes: dict[str, Sequence[HttpAsk]] | None = None
+    ) -> Seen:
+        """Look at every instance; `probes` are extra HTTP requests by host.
+
+        Raises: HostUnreachable, HostAnswerLost (of the first host that could not be asked).
+        """
+        by_host: dict[str, list[str]] = defaultdict(list)
+        for instance in instances:
+            service, host = instance.split("@", 1)
+            by_host[host].append(service)
+        extra = probes or {}
+        names = list(dict.fromkeys([*by_host, *extra]))
+
+        def look(host: str) -> Seen:
+            asks = [unit_ask(self._fleet.services[service], tuple(variables)) for service in by_host[host]]
+            seen = self.at(host).observe(asks, extra.get(host, ()))
+            units = {f"{unit.service}@{unit.host}": unit for unit in seen.facts.units}
+            return Seen(units, {answer.id: answer for answer in seen.http})
+
+        if len(names) == 1:
+            return look(names[0])
+        with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(names)), thread_name_prefix="observe") as pool:
+            parts = list(pool.map(look, names))
+        units: dict[str, UnitFacts] = {}
+        answers: dict[str, HttpAnswer] = {}
+        for part in parts:
+            units |= part.units
+            answers |= part.probes
+        return Seen(units, answers)

@@ -1,0 +1,139 @@
+"""Looking without changing: verify a knob, list knobs, show one. Read-only answers for the bot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from policies import events as e
+from policies.errors import NotFound
+from policies.evidence import Record
+from policies.facts import UnitFacts
+from policies.fleet import Knob
+from policies.planning.placement import effective_now
+from policies.proof import Proof
+from workers.gatekeeper import Aim, prove
+
+if TYPE_CHECKING:
+    from workers.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceValue:
+    """One knob on one instance. `desired` is of the last succeeded change; `managed` False: there is none."""
+
+    instance: str
+    managed: bool
+    desired: str | None
+    configured: str | None
+    configured_by: str | None  # "path:line"
+    live: str | None
+    live_answer: str  # present, absent, unreadable, forbidden, vanished, or no-process
+
+    @property
+    def drift(self) -> bool:
+        """Desired, configured and live do not agree, as far as each is known."""
+        live_known = self.live_answer in {"present", "absent"}
+        return (live_known and self.live != self.configured) or (self.managed and self.desired != self.configured)
+
+
+@dataclass(frozen=True, slots=True)
+class KnobLook:
+    """One knob with its values and its evidence."""
+
+    knob: Knob
+    values: tuple[InstanceValue, ...]
+    evidence: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyLook:
+    """The proof ladder of one knob on every instance. What is wanted is the desired value, else the configured one."""
+
+    knob: Knob
+    at: float
+    proofs: tuple[Proof, ...]
+    health: dict[str, int | None]  # status by instance
+
+
+class Looks:
+    """Questions about the fleet.
+
+    Raises in every method: NotFound for an unknown knob or scope, HostUnreachable, HostAnswerLost.
+    """
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._w = wiring
+
+    def verify(self, name: str) -> VerifyLook:
+        """Look at every process of every instance of the knob."""
+        knob = self._knob(name)
+        units = self._observe((knob,))
+        desired = self._desired(knob)
+        path = knob.reported.path if knob.reported else None
+        proofs: list[Proof] = []
+        for instance in self._instances(knob):
+            facts = units[instance]
+            wanted = desired[instance] if instance in desired else effective_now(facts, knob.env).value
+            proofs.append(prove(facts, Aim(knob.env, wanted, path)))
+        health = {i: next((a.status for a in units[i].http if a.id == "health"), None) for i in self._instances(knob)}
+        return VerifyLook(knob, self._w.clock(), tuple(proofs), health)
+
+    def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
+        """Every knob, or those on a service, a host or a service@host."""
+        fleet = self._w.fleet
+        known = {*fleet.services, *fleet.hosts, *(i for s in fleet.services for i in fleet.instances(s))}
+        if scope is not None and scope not in known:
+            raise NotFound(f"`{scope}` is no service, host or service@host", hint="known: " + ", ".join(sorted(known)))
+        knobs = tuple(fleet.knobs.values())
+        units = self._observe(knobs)
+        looks = (self._look(knob, units, scope) for knob in knobs)
+        return tuple(look for look in looks if look.values)
+
+    def show(self, name: str) -> KnobLook:
+        """One knob."""
+        knob = self._knob(name)
+        return self._look(knob, self._observe((knob,)), None)
+
+    def _knob(self, name: str) -> Knob:
+        knob = self._w.fleet.knobs.get(name)
+        if knob is None:
+            raise NotFound(f"there is no knob `{name}`", hint="known: " + ", ".join(self._w.fleet.knobs))
+        return knob
+
+    def _instances(self, knob: Knob) -> tuple[str, ...]:
+        return tuple(i for service in knob.on for i in self._w.fleet.instances(service))
+
+    def _observe(self, knobs: tuple[Knob, ...]) -> dict[str, UnitFacts]:
+        instances = list(dict.fromkeys(i for knob in knobs for i in self._instances(knob)))
+        return self._w.hosts.observe(instances, [knob.env for knob in knobs]).units
+
+    def _desired(self, knob: Knob) -> dict[str, str | None]:
+        desired: dict[str, str | None] = {}
+        for entry in self._w.ledger.index(f"knob:{knob.name}"):
+            if isinstance(entry.event, e.Succeeded):
+                desired |= entry.event.now
+        return desired
+
+    def _look(self, knob: Knob, units: dict[str, UnitFacts], scope: str | None) -> KnobLook:
+        desired = self._desired(knob)
+        values: list[InstanceValue] = []
+        for instance in self._instances(knob):
+            if scope is not None and scope not in {instance, *instance.split("@", 1)}:
+                continue
+            facts = units[instance]
+            found = effective_now(facts, knob.env)
+            main = next((p for p in facts.processes if p.main and p.variable == knob.env), None)
+            place = found.decided_by
+            values.append(
+                InstanceValue(
+                    instance=instance,
+                    managed=instance in desired,
+                    desired=desired.get(instance),
+                    configured=found.value,
+                    configured_by=f"{place.file}:{place.line}" if place else None,
+                    live=main.value if main else None,
+                    live_answer=main.answer if main else "no-process",
+                )
+            )
+        return KnobLook(knob, tuple(values), tuple(self._w.client.evidence(knob.name)))

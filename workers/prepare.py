@@ -1,0 +1,85 @@
+"""The job `prepare`: observe, plan, decide, record what came of it. Reads hosts, changes nothing there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies import events as e
+from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, LedgerConflict
+from policies.finding import Finding
+from policies.fleet import Fleet
+
+if TYPE_CHECKING:
+    from workers.wiring import Wiring
+
+
+def prepare(wiring: Wiring, change_id: str) -> None:
+    """Bring a change from `asked` to planned, refused or nothing_to_do; doing it twice does nothing."""
+    change = wiring.ledger.load(change_id)
+    if change.state != "asked" or change.asked is None:
+        return
+    event = _planned(wiring, change.asked)
+    try:
+        wiring.ledger.append(change_id, event, expect_version=change.version)
+    except LedgerConflict:
+        return  # another worker prepared it at the same time; its plan stands
+    if isinstance(event, e.Planned) and event.approvals == 0 and not event.dry:
+        plan = event.plans[0]
+        given = e.ApprovalGiven(actor=change.asked.actor, order=plan.order, digest=plan.digest, complete=True)
+        wiring.ledger.append(change_id, given, expect_version=change.version + 1)
+        wiring.doorbell.ring("act", "execute", change_id)
+    wiring.doorbell.ring("narrate", "draw", change_id)
+
+
+def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
+    if asked.fleet_sha256 != wiring.fleet.sha256:
+        values: dict[str, str | int | float | None] = {"asked": asked.fleet_sha256, "now": wiring.fleet.sha256}
+        return e.Refused(findings=(Finding(code="plan.fleet-file-changed", effect="refuse", values=values),))
+    try:
+        outcome = wiring.planner.plan(asked)
+    except (HostUnreachable, HostAnswerLost) as error:
+        return e.Refused(findings=(host_finding(error),))
+    if outcome.nothing_to_do:
+        return e.NothingToDo(findings=outcome.findings)
+    if not outcome.plans or outcome.decision is None:
+        return e.Refused(findings=outcome.findings)
+    decision = outcome.decision
+    return e.Planned(
+        plans=outcome.plans,
+        findings=outcome.findings,
+        approvals=decision.approvals,
+        by=decision.by,
+        mention=mentions(wiring.fleet, decision.by),
+        expires_at=wiring.clock() + decision.expires_s,
+        dry=asked.intent.dry,
+    )
+
+
+def host_finding(error: HostUnreachable | HostAnswerLost) -> Finding:
+    """What could not be asked, as a finding: an unknown or changed key is told apart from a host that is away."""
+    code = "host.unreachable"
+    if isinstance(error, HostKeyRefused):
+        code = "host.key-refused"
+    elif isinstance(error, HostAnswerLost):
+        code = "host.answer-lost"
+    return Finding(code=code, effect="refuse", values={"error": error.message, "hint": error.hint})
+
+
+def mentions(fleet: Fleet, role: str | None) -> tuple[str, ...]:
+    """Slack mentions of everybody who can approve."""
+    found = fleet.roles.get(role or "")
+    if found is None:
+        return ()
+    return (*(f"<@{user}>" for user in found.users), *(f"<!subteam^{group}>" for group in found.groups))
+
+
+def expire(wiring: Wiring, change_id: str) -> None:
+    """Record that nobody approved in time."""
+    change = wiring.ledger.load(change_id)
+    if change.state != "planned" or change.planned is None or wiring.clock() < change.planned.expires_at:
+        return
+    try:
+        wiring.ledger.append(change_id, e.Expired(), expect_version=change.version)
+    except LedgerConflict:
+        return  # somebody decided in the last moment, or another worker was first
+    wiring.doorbell.ring("narrate", "draw", change_id)

@@ -1,0 +1,142 @@
+"""The only place where the parts are put together, once a process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+import redis
+from pydantic import SecretStr
+
+from policies.errors import FleetFileError
+from policies.fleet import Fleet
+from policies.fleet_file import read_fleet
+from workers.client import Client
+from workers.hosts import Hosts
+from workers.inbox import Inbox
+from workers.lease import Leases
+from workers.ledger import Ledger
+from workers.look import Looks
+from workers.planner import Planner
+from workers.queue import Doorbell
+from workers.reaper import sweep
+from workers.shells import Shell
+from workers.store import connect
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything that jobs and listeners need. Hosts are connected to when they are first asked, never before."""
+
+    fleet: Fleet
+    redis: redis.Redis
+    open_shell: Callable[[], Shell]
+    clock: Callable[[], float] = time.time
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The truth."""
+        return Ledger(self.redis, self.clock)
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Who may act on which instance."""
+        return Leases(self.redis)
+
+    @cached_property
+    def doorbell(self) -> Doorbell:
+        """Rings workers."""
+        return Doorbell(self.redis)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """What Slack sent, kept until it was heard."""
+        return Inbox(self.redis)
+
+    @cached_property
+    def client(self) -> Client:
+        """The bot's door."""
+        return Client(self.ledger, self.doorbell, self.fleet, self.clock)
+
+    @cached_property
+    def shell(self) -> Shell:
+        """Warm connections to hosts."""
+        return self.open_shell()
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """The fleet's hosts."""
+        return Hosts(self.fleet, self.shell)
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Plans from what hosts say now."""
+        return Planner(self.fleet, self.hosts, self.ledger, self.clock)
+
+    @cached_property
+    def looks(self) -> Looks:
+        """Read-only questions about hosts."""
+        return Looks(self)
+
+    @property
+    def table(self) -> dict[str, Callable[[str], object]]:
+        """The jobs of the workers, by the only names that a queue entry can call."""
+        from workers import execute, prepare
+
+        return {
+            "prepare": partial(prepare.prepare, self),
+            "expire": partial(prepare.expire, self),
+            "execute": partial(execute.execute, self),
+        }
+
+    def sweep(self) -> None:
+        """One turn of the reaper: ring again what was lost, take over what is orphaned, expire what is late."""
+        sweep(self.ledger, self.leases, self.doorbell, self.clock())
+
+
+def load_fleet(path: Path) -> Fleet:
+    """The fleet of a file.
+
+    Raises: FleetFileError with every error of the file.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"cannot read the fleet file `{path}`: {error}"
+        raise FleetFileError(message, hint="set CLAWBACK_FLEET to a readable utf-8 file") from error
+    reading = read_fleet(text, str(path))
+    if reading.fleet is None:
+        lines = "\n".join(f"{err.file}:{err.line}: {err.message}" for err in reading.errors)
+        raise FleetFileError(lines, hint=f"run `clawback fleet check {path}`")
+    return reading.fleet
+
+
+def open_wiring(
+    *,
+    fleet_file: Path,
+    redis_url: SecretStr | str,
+    ssh_keys: Sequence[Path] = (),
+    ssh_agent: bool = False,
+    known_hosts: Path | None = None,
+) -> Wiring:
+    """Read the fleet file and connect to Redis; SSH is opened when a host is first asked.
+
+    Raises: FleetFileError, SettingsError, StoreUnavailable.
+    """
+    fleet = load_fleet(fleet_file)
+
+    def shell() -> Shell:
+        # Imported here: only workers that reach hosts pay for paramiko (0.1 s).
+        from workers.shells.hostkeys import DEFAULT_FILES, KnownHosts
+        from workers.shells.ssh import SshPool
+
+        known = KnownHosts((known_hosts,) if known_hosts else DEFAULT_FILES)
+        return SshPool(ssh_keys, agent=ssh_agent, known_hosts=known, reach_s=fleet.timing.reach_s)
+
+    return Wiring(fleet, connect(redis_url), shell)
