@@ -148,4 +148,7 @@ def _confirm(value: Any, pointer: str) -> Iterator[Problem]:
     yield from text_object(value.get("title"), f"{pointer}/title", 100, plain=True)
     yield from text_object(value.get("text"), f"{pointer}/text", 300)
     for key in ("confirm", "deny"):
+        if key not in value:
+            yield problem(pointer, f"{key!r} is a required property", "required", key)
+            continue
         yield from text_object(value.get(key), f"{pointer}/{key}", 30, plain=True)

@@ -82,6 +82,7 @@ def _loosen(defs: dict[str, Json]) -> None:
     card = defs["card_block"]["properties"]
     card["actions"]["maxItems"] = 3
     card |= {"slack_icon": {"type": "object"}, "subtext": card["body"]}
+    defs["workflow_button_element"]["required"].remove("action_id")
     for chart in defs["data_visualization_chart"]["oneOf"]:
         for key in ("series", "segments"):
             if key in chart["properties"]:
