@@ -7,6 +7,7 @@ import re
 from bot.escape import mrkdwn
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}")
+_WRAPPED = re.compile(r"^<(?:@|!subteam\^)([^<>|]*)>$")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}")
 
 
@@ -17,7 +18,8 @@ class Markup(str):
 
 
 def mention(who: str) -> Markup:
-    """`<@U..>` or `<!subteam^S..>` for an id of Slack's; any other name in plain, escaped text."""
+    """`<@U..>` or `<!subteam^S..>` for an id of Slack's, bare or in its brackets; any other name as escaped text."""
+    who = _WRAPPED.sub(r"\1", who)
     if _USER.fullmatch(who):
         return Markup(f"<@{who}>")
     if _GROUP.fullmatch(who):

@@ -1,0 +1,241 @@
+"""The narrator: draws the ledger's entries of one change into its thread, in order, and keeps its card up to date.
+
+Work never waits for it. When Slack fails, the drawing is due again later with growing pauses and then catches up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+
+from bot.cards.kit import Card, context
+from bot.cards.progress import card as card_of
+from bot.cards.story import Story
+from bot.messages import say
+from bot.posting import Posted, Poster
+from bot.slack import SlackRefused, SlackUnclear
+from bot.thread import line
+from policies.change import ENDED, Change
+from policies.events import Entry
+from policies.evidence import Record
+from policies.fleet import Fleet
+from workers.drawn import DrawingLock, Drawn, Pointer
+
+log = structlog.get_logger(__name__)
+
+MOST_PAUSE_S = 60.0
+CARD_EVERY_S = 2.0  # Source: FACTS-slack 3, chat.update is 50 a minute for the whole workspace
+BUSY_S = 0.3
+SWEPT = 40
+GONE = frozenset({"message_not_found", "thread_not_found", "cant_update_message", "edit_window_closed"})
+
+
+class Door(Protocol):
+    """What the narrator needs of the workers' client."""
+
+    fleet: Fleet
+
+    def entries(self, change_id: str) -> list[Entry]:
+        """Every entry of the change."""
+
+    def evidence(self, knob: str | None = None) -> list[Record]:
+        """Evidence records of a knob."""
+
+    def recent(self, count: int) -> list[Change]:
+        """The last changes."""
+
+
+class Overtaken(Exception):  # not an error: another narrator draws this change now
+    """The lock was lost."""
+
+
+class Narrator:
+    """`clock` gives epoch seconds; `ring` rings the job `draw` of a change."""
+
+    def __init__(
+        self,
+        door: Door,
+        drawn: Drawn,
+        poster: Poster,
+        clock: Callable[[], float],
+        ring: Callable[[str], object],
+    ) -> None:
+        self._door = door
+        self._drawn = drawn
+        self._poster = poster
+        self._clock = clock
+        self._ring = ring
+
+    def draw(self, change_id: str) -> None:
+        """Bring thread and card of one change up to date.
+
+        Raises: StoreUnavailable.
+        """
+        with self._drawn.lock(change_id) as lock:
+            if lock is None:
+                self._drawn.later(change_id, self._clock() + BUSY_S)
+                return
+            try:
+                self._draw(change_id, lock)
+            except Overtaken:
+                self._drawn.later(change_id, self._clock() + BUSY_S)
+            except (SlackRefused, SlackUnclear) as error:
+                self._postpone(change_id, error)
+
+    def tick(self) -> None:
+        """Ring the drawings whose time has come."""
+        for change_id in self._drawn.due(self._clock()):
+            self._ring(change_id)
+
+    def sweep(self) -> None:
+        """Ring every recent change that is not drawn as far as it went: a lost bell costs no line."""
+        for change in self._door.recent(SWEPT):
+            pointer = self._drawn.get(change.id)
+            entries = self._door.entries(change.id)
+            if entries and (pointer is None or pointer.seq < entries[-1].seq) and _where(entries):
+                self._ring(change.id)
+
+    def _draw(self, change_id: str, lock: DrawingLock) -> None:
+        entries = self._door.entries(change_id)
+        where = _where(entries)
+        if not entries or not where:
+            return
+        story = Story.of(entries, fleet=self._door.fleet)
+        if story.change.planned is None and story.change.state == "asked":
+            return  # the receipt said that hosts are being read; there is nothing to show yet
+        asked = story.change.asked
+        knob = asked.intent.knob if asked else None
+        story = replace(story, records=tuple(self._door.evidence(knob)))
+        pointer = self._drawn.get(change_id)
+        if pointer is None:
+            pointer = Pointer(channel=where, thread_ts=asked.where.thread_ts if asked else None)
+        pointer = self._ensure_card(story, pointer, lock)
+        for chapter in story.chapters():
+            pointer = self._ensure_line(story, chapter, pointer, lock)
+        self._refresh_card(story, pointer, lock)
+
+    def _ensure_card(self, story: Story, pointer: Pointer, lock: DrawingLock) -> Pointer:
+        """Post the card where it is not there yet. Its metadata name the first entry: somebody asked."""
+        if pointer.card_ts is not None:
+            return pointer
+        card = self._card(story, pointer)
+        posted, pointer = self._post(story, story.entries[0], card, pointer, lock)
+        if pointer.thread_ts is not None and posted.thread_ts is None:
+            return self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
+        pointer = pointer.model_copy(
+            update={
+                "card_ts": posted.ts,
+                "thread_ts": pointer.thread_ts or posted.ts,
+                "pending": None,
+                "card": _digest(card),
+                "card_at": self._clock(),
+                "failures": 0,
+            }
+        )
+        self._drawn.put(story.change.id, pointer)
+        return pointer
+
+    def _ensure_line(self, story: Story, chapter: Story, pointer: Pointer, lock: DrawingLock) -> Pointer:
+        """Post the line of one entry, once."""
+        entry = chapter.entry
+        if entry.seq <= pointer.seq:
+            return pointer
+        said = line(chapter)
+        if said is not None:
+            posted, pointer = self._post(story, entry, Card(said), pointer, lock)
+            if posted.thread_ts is None:
+                pointer = self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
+                return self._ensure_line(story, chapter, pointer, lock)
+        pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
+        self._drawn.put(story.change.id, pointer)
+        return pointer
+
+    def _post(
+        self, story: Story, entry: Entry, card: Card, pointer: Pointer, lock: DrawingLock
+    ) -> tuple[Posted, Pointer]:
+        """Post, unless an attempt that ended unclearly had posted it already."""
+        if lock.lost.is_set():
+            raise Overtaken
+        if pointer.pending == entry.seq:
+            found = self._find(entry, pointer, story.change.asked_at)
+            if found is not None:
+                return found, pointer
+        pointer = pointer.model_copy(update={"pending": entry.seq})
+        self._drawn.put(story.change.id, pointer)
+        return self._poster.post(pointer.channel, card, entry, pointer.thread_ts), pointer
+
+    def _find(self, entry: Entry, pointer: Pointer, since: float) -> Posted | None:
+        try:
+            return self._poster.find(pointer.channel, entry, pointer.thread_ts, since)
+        except SlackRefused as error:
+            if error.error == "thread_not_found":
+                # the parent is gone, so what was posted then stands in the channel
+                return self._poster.find(pointer.channel, entry, None, since)
+            raise
+
+    def _lose_thread(self, story: Story, pointer: Pointer, stray: Posted) -> Pointer:
+        """The thread's parent is gone and Slack put the line into the channel: take it back, start anew."""
+        try:
+            self._poster.delete(pointer.channel, stray.ts)
+        except SlackRefused as error:
+            log.warning("stray line stays", change=story.change.id, error=error.error)
+        log.warning("thread is gone", change=story.change.id, channel=pointer.channel)
+        lost = pointer.model_copy(update={"thread_ts": None, "card_ts": None, "pending": None, "lost": True})
+        self._drawn.put(story.change.id, lost)
+        return lost
+
+    def _refresh_card(self, story: Story, pointer: Pointer, lock: DrawingLock) -> None:
+        card = self._card(story, pointer)
+        if pointer.card_ts is None or _digest(card) == pointer.card:
+            return
+        now = self._clock()
+        waits = story.change.state not in ENDED | {"planned", "held", "approved"}
+        if waits and 0 <= now - pointer.card_at < CARD_EVERY_S:
+            self._drawn.later(story.change.id, pointer.card_at + CARD_EVERY_S)
+            return
+        if lock.lost.is_set():
+            raise Overtaken
+        try:
+            self._poster.update(pointer.channel, pointer.card_ts, card)
+        except SlackRefused as error:
+            if error.error not in GONE:
+                raise
+            thread = None if pointer.thread_ts == pointer.card_ts else pointer.thread_ts
+            lost = pointer.model_copy(update={"card_ts": None, "thread_ts": thread, "lost": True, "pending": None})
+            self._ensure_card(story, lost, lock)
+            return
+        pointer = pointer.model_copy(update={"card": _digest(card), "card_at": now, "failures": 0})
+        self._drawn.put(story.change.id, pointer)
+
+    def _card(self, story: Story, pointer: Pointer) -> Card:
+        card = card_of(story)
+        if not pointer.lost:
+            return card
+        note = context(say("talk.thread-lost", change=story.change.id))
+        return Card(card.text, (note, *card.blocks[:49]))
+
+    def _postpone(self, change_id: str, error: SlackRefused | SlackUnclear) -> None:
+        pointer = self._drawn.get(change_id)
+        failures = pointer.failures + 1 if pointer else 1
+        if pointer is not None:
+            self._drawn.put(change_id, pointer.model_copy(update={"failures": failures}))
+        asked = error.retry_after_s if isinstance(error, SlackRefused) else None
+        pause_s = asked if asked is not None else min(MOST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10))
+        log.warning("drawing waits", change=change_id, error=error.message, pause_s=pause_s, failures=failures)
+        self._drawn.later(change_id, self._clock() + pause_s)
+
+
+def _where(entries: list[Entry]) -> str:
+    """The channel in which the change was asked; empty for a terminal."""
+    event = entries[0].event if entries else None
+    return event.where.channel if event is not None and event.kind == "asked" else ""
+
+
+def _digest(card: Card) -> str:
+    body = json.dumps([card.text, card.blocks], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(body.encode()).hexdigest()

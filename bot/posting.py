@@ -1,0 +1,96 @@
+"""Posting, editing and finding messages again by the metadata that every one of them carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk import WebClient
+
+from bot.cards.kit import Card
+from bot.slack import call
+from policies.events import Entry
+
+EVENT_TYPE = "clawback_event"
+PAGE = 200
+MOST_PAGES = 25
+SKEW_S = 300.0  # our clock and Slack's may differ by this much when old messages are searched
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A message that is there. `thread_ts` None: it stands in the channel itself."""
+
+    ts: str
+    thread_ts: str | None
+
+
+class Poster:
+    """Raises in every method: SlackRefused, SlackUnclear."""
+
+    def __init__(self, client: WebClient) -> None:
+        self._client = client
+
+    def post(self, channel: str, card: Card, entry: Entry, thread_ts: str | None) -> Posted:
+        """A new message that carries the entry it draws."""
+        answer = call(
+            "chat.postMessage",
+            self._client.chat_postMessage,
+            channel=channel,
+            text=card.text,
+            blocks=list(card.blocks) or None,
+            thread_ts=thread_ts,
+            metadata={"event_type": EVENT_TYPE, "event_payload": payload(entry)},
+            unfurl_links=False,
+            unfurl_media=False,
+        )
+        return Posted(str(answer["ts"]), answer.get("message", {}).get("thread_ts"))
+
+    def update(self, channel: str, ts: str, card: Card) -> None:
+        """Edit a card; its metadata stays."""
+        call(
+            "chat.update",
+            self._client.chat_update,
+            channel=channel,
+            ts=ts,
+            text=card.text,
+            blocks=list(card.blocks),
+        )
+
+    def delete(self, channel: str, ts: str) -> None:
+        """Take back a message of ours."""
+        call("chat.delete", self._client.chat_delete, channel=channel, ts=ts)
+
+    def find(self, channel: str, entry: Entry, thread_ts: str | None, since: float) -> Posted | None:
+        """The message that draws this entry, if it is there. `since`: epoch seconds before which it cannot be."""
+        wanted = payload(entry)
+        for message in self._read(channel, thread_ts, since - SKEW_S):
+            metadata = message.get("metadata") or {}
+            if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == wanted:
+                return Posted(str(message["ts"]), message.get("thread_ts"))
+        return None
+
+    def _read(self, channel: str, thread_ts: str | None, oldest: float) -> Iterator[dict[str, Any]]:
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            shared: dict[str, Any] = {
+                "channel": channel,
+                "oldest": f"{max(0.0, oldest):.6f}",
+                "limit": PAGE,
+                "include_all_metadata": True,
+                "cursor": cursor,
+            }
+            if thread_ts is None:
+                answer = call("conversations.history", self._client.conversations_history, **shared)
+            else:
+                answer = call("conversations.replies", self._client.conversations_replies, ts=thread_ts, **shared)
+            yield from answer.get("messages", [])
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor")
+            if not cursor:
+                return
+
+
+def payload(entry: Entry) -> dict[str, str | int]:
+    """What a message says of the entry that it draws."""
+    return {"change": entry.subject, "seq": entry.seq, "hash": entry.hash}

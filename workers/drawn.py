@@ -1,0 +1,151 @@
+"""What was drawn of a change: where its card and thread are, and how far its lines have come.
+
+Only a pointer: the ledger is the truth and the thread can be drawn again from it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import redis
+from pydantic import ValidationError
+
+from policies.errors import StoreUnavailable
+from policies.model import Model
+from workers.ledger import text_of
+from workers.store import translated
+
+POINTER = "clawback:drawn:"
+LOCK = "clawback:drawing:"
+LATER = "clawback:draw-later"
+ONCE = "clawback:once:"
+LOCK_MS = 30_000
+RENEW_S = 8.0
+ONCE_S = 86_400  # as long as the inbox can be heard again
+
+# KEYS: lock. ARGV: owner, ms. The lock is renewed, or given back, by its owner only.
+RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+class Pointer(Model):
+    """Where a change is drawn. Message timestamps are Slack's strings; None: not posted.
+
+    thread_ts: parent of the lines. seq: ledger place of the last entry drawn. pending: ledger place of what was being
+    posted when this was written, so that after a crash the channel is read before it is posted again.
+    card: digest of the card as last posted. card_at: epoch seconds of that. lost: an earlier card or thread is gone.
+    """
+
+    channel: str
+    thread_ts: str | None = None
+    card_ts: str | None = None
+    seq: int = 0
+    pending: int | None = None
+    card: str = ""
+    card_at: float = 0.0
+    failures: int = 0
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class DrawingLock:
+    """Held while one narrator draws one change. `lost` is set when it is no longer ours."""
+
+    owner: str
+    lost: threading.Event = field(default_factory=threading.Event)
+
+
+class Drawn:
+    """Pointers, the lock of a drawing, and drawings that are due later. Raises everywhere: StoreUnavailable."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._redis = client
+        self._renew = client.register_script(RENEW)
+        self._release = client.register_script(RELEASE)
+
+    def get(self, change_id: str) -> Pointer | None:
+        """The pointer; None when nothing was drawn yet."""
+        with translated():
+            text = self._redis.get(POINTER + change_id)
+        if text is None:
+            return None
+        try:
+            return Pointer.model_validate_json(text)
+        except ValidationError as error:
+            message = f"the record of what was drawn of {change_id} cannot be read"
+            raise StoreUnavailable(message, hint=f"remove the key {POINTER}{change_id}") from error
+
+    def put(self, change_id: str, pointer: Pointer) -> None:
+        """Keep the pointer."""
+        with translated():
+            self._redis.set(POINTER + change_id, pointer.model_dump_json())
+
+    @contextmanager
+    def lock(self, change_id: str) -> Iterator[DrawingLock | None]:
+        """The right to draw this change, renewed from a thread; None when another narrator has it."""
+        lock = DrawingLock(uuid4().hex)
+        key = LOCK + change_id
+        with translated():
+            taken = self._redis.set(key, lock.owner, nx=True, px=LOCK_MS)
+        if not taken:
+            yield None
+            return
+        ending = threading.Event()
+        renewer = threading.Thread(target=self._keep, args=(key, lock, ending), name="drawing", daemon=True)
+        renewer.start()
+        try:
+            yield lock
+        finally:
+            ending.set()
+            renewer.join()
+            with translated():
+                self._release(keys=[key], args=[lock.owner])
+
+    def _keep(self, key: str, lock: DrawingLock, ending: threading.Event) -> None:
+        misses = 0
+        while not ending.wait(RENEW_S):
+            try:
+                with translated():
+                    mine = self._renew(keys=[key], args=[lock.owner, LOCK_MS])
+            except StoreUnavailable:
+                misses += 1
+                if misses * RENEW_S * 1000 < LOCK_MS / 2:
+                    continue
+                mine = 0
+            if not mine:
+                lock.lost.set()
+                return
+            misses = 0
+
+    def later(self, change_id: str, at: float) -> None:
+        """Have the change drawn at `at` (epoch seconds); an earlier time that was asked for stays."""
+        with translated():
+            self._redis.zadd(LATER, {change_id: at}, lt=True)
+
+    def due(self, now: float) -> list[str]:
+        """Changes whose time has come, each given to one caller only."""
+        with translated():
+            found = [text_of(member) for member in self._redis.zrangebyscore(LATER, "-inf", now)]
+            return [name for name in found if self._redis.zrem(LATER, name)]
+
+    def once(self, name: str) -> bool:
+        """True for the first caller with this name within a day."""
+        with translated():
+            return bool(self._redis.set(ONCE + name, "1", nx=True, ex=ONCE_S))
+
+    def note(self, name: str, value: str) -> str:
+        """Keep `value` under `name` for a day unless one is kept already; the one that is kept."""
+        with translated():
+            self._redis.set(f"{ONCE}note:{name}", value, nx=True, ex=ONCE_S)
+            kept = self._redis.get(f"{ONCE}note:{name}")
+        return text_of(kept) if kept is not None else value
+
+    def noted(self, name: str) -> str | None:
+        """What `note` kept."""
+        with translated():
+            kept = self._redis.get(f"{ONCE}note:{name}")
+        return text_of(kept) if kept is not None else None
