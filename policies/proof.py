@@ -1,14 +1,22 @@
-"""The proof ladder: how far "live" is proven for one instance."""
+"""The proof ladder: how far "live" is proven for one instance.
+
+Values are compared byte for byte: `512  # tuned` is not `512`. A process whose environment cannot be read is never
+counted as one that lacks the variable, and configuration alone never gives live.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from policies.facts import ProcessEnv
 from policies.finding import Finding
 from policies.model import Model
+from policies.systemd.effective import Effective
 
 Rung = Literal["none", "configured", "effective", "environment", "reported", "behaviour"]
+ProofVerdict = Literal["live", "not_live", "mixed", "unproven"]
+Answer = Literal["present", "absent", "unreadable", "forbidden", "vanished"]
 
 
 class Proof(Model):
@@ -17,8 +25,141 @@ class Proof(Model):
     instance: str
     variable: str
     wanted: str | None
-    verdict: Literal["live", "not_live", "mixed", "unproven"]
-    rung: Rung  # the highest rung reached without a gap
+    verdict: ProofVerdict
+    rung: Rung  # the highest rung reached without a gap; rungs that were not looked at are no gap
     processes: tuple[ProcessEnv, ...] = ()
     reported: str | None = None
     findings: tuple[Finding, ...] = ()
+
+
+def prove(
+    *,
+    instance: str,
+    variable: str,
+    wanted: str | None,
+    processes: Iterable[ProcessEnv],
+    effective: Effective | str | None,
+    configured: bool | None = None,
+    reported: str | None = None,
+    report_asked: bool = False,
+    behaviour: bool | None = None,
+) -> Proof:
+    """The proof for one instance.
+
+    `effective`: what the unit would start with, as a value (None: unset) or with the line that decides it.
+    `configured`, `behaviour`: None when not looked at. `reported`: what the engine says of itself; None with
+    `report_asked` when it does not say.
+    """
+    seen = tuple(p for p in processes if p.variable == variable)
+    verdict = environment_verdict(wanted, seen)
+    findings = _children(wanted, seen)
+    if not seen:
+        findings.append(_finding("no-answer", "warn", variable=variable))
+    effective_holds, said = _effective(variable, wanted, effective)
+    findings += said
+    if report_asked and reported is None:
+        findings.append(_finding("not-reported", "note", variable=variable))
+    elif reported is not None and reported != wanted:
+        findings.append(_finding("reported-other", "warn", variable=variable, reported=reported, wanted=wanted))
+        verdict = "mixed" if verdict == "live" else verdict
+    rungs: tuple[tuple[Rung, bool | None], ...] = (
+        ("configured", configured),
+        ("effective", effective_holds),
+        ("environment", verdict == "live" or (verdict == "mixed" and environment_verdict(wanted, seen) == "live")),
+        ("reported", None if reported is None else reported == wanted),
+        ("behaviour", behaviour),
+    )
+    return Proof(
+        instance=instance,
+        variable=variable,
+        wanted=wanted,
+        verdict=verdict,
+        rung=_highest(rungs),
+        processes=seen,
+        reported=reported,
+        findings=tuple(findings),
+    )
+
+
+def environment_verdict(wanted: str | None, processes: Sequence[ProcessEnv]) -> ProofVerdict:
+    """The environment rung alone, from the answers of the main process and the others about one variable.
+
+    live: the main process agrees and no process that could be read disagrees.
+    mixed: some agree and some do not.
+    not_live: none agrees, and the main process disagrees or some process has another value.
+    unproven: the main process gave no answer, and nothing that was read contradicts.
+    """
+    readable = [p for p in processes if p.answer in ("present", "absent")]
+    agree = [p for p in readable if agrees(p, wanted)]
+    disagree = [p for p in readable if not agrees(p, wanted)]
+    if agree and disagree:
+        return "mixed"
+    if disagree:
+        # one child that lacks a variable cannot speak for a main process that did not answer
+        sure = any(p.main or p.answer == "present" for p in disagree)
+        return "not_live" if sure else "unproven"
+    return "live" if any(p.main for p in agree) else "unproven"
+
+
+def agrees(process: ProcessEnv, wanted: str | None) -> bool:
+    """Whether a process that could be read has exactly what is wanted."""
+    return (process.value if process.answer == "present" else None) == wanted
+
+
+def answer_of(environ: bytes, variable: str) -> tuple[Answer, str | None]:
+    """What a /proc/PID/environ says about a variable.
+
+    A process that renames itself writes NULs over this area, perhaps after its title: "unreadable" then.
+    """
+    values: dict[bytes, bytes] = {}
+    for entry in environ.split(b"\0"):
+        name, equals, value = entry.partition(b"=")
+        if equals:
+            values.setdefault(name, value)  # as getenv: the first one counts
+    found = values.get(variable.encode("utf-8", "surrogateescape"))
+    if found is not None:
+        return "present", found.decode("utf-8", "surrogateescape")
+    wiped = bool(environ) and (not values or b"\0" * 8 in environ)
+    return ("unreadable" if wiped else "absent"), None
+
+
+def _highest(rungs: Iterable[tuple[Rung, bool | None]]) -> Rung:
+    reached: Rung = "none"
+    for rung, holds in rungs:
+        if holds is False:
+            break
+        reached = rung if holds else reached
+    return reached
+
+
+def _effective(
+    variable: str, wanted: str | None, effective: Effective | str | None
+) -> tuple[bool | None, list[Finding]]:
+    """Whether the next start would have the value (None: not certain), and what to say about it."""
+    if not isinstance(effective, Effective):
+        values: dict[str, str | int | float | None] = {"variable": variable, "value": effective, "wanted": wanted}
+        holds = effective == wanted
+        return holds, [] if holds else [Finding(code="proof.effective-other", effect="warn", values=values)]
+    place = f"{effective.decided_by.file}:{effective.decided_by.line}" if effective.decided_by else None
+    values = {"variable": variable, "value": effective.value, "wanted": wanted, "decided_by": place}
+    if not effective.starts:
+        return False, [Finding(code="proof.will-not-start", effect="warn", values=values)]
+    if not effective.certain:
+        return None, [Finding(code="proof.effective-uncertain", effect="warn", values=values)]
+    holds = effective.value == wanted
+    return holds, [] if holds else [Finding(code="proof.effective-other", effect="warn", values=values)]
+
+
+def _children(wanted: str | None, processes: Iterable[ProcessEnv]) -> list[Finding]:
+    """Each process beside the main one that could be read and does not agree, by name."""
+    return [
+        _finding("process-lacks", "warn", pid=p.pid, name=p.name, wanted=wanted)
+        if p.answer == "absent"
+        else _finding("process-other", "warn", pid=p.pid, name=p.name, found=p.value, wanted=wanted)
+        for p in processes
+        if not p.main and p.answer in ("present", "absent") and not agrees(p, wanted)
+    ]
+
+
+def _finding(code: str, effect: Literal["warn", "note"], **values: str | int | None) -> Finding:
+    return Finding(code=f"proof.{code}", effect=effect, values={**values})

@@ -648,7 +648,7 @@ def probe_fields(item: Any) -> Json:
 
 def ask_http(probe: Json, answer: Json) -> None:
     """One exchange straight to the address: no proxy, no redirect. Fills `answer` as it goes."""
-    import http.client  # noqa: PLC0415 a third of the start-up time, and not every verb asks
+    import http.client
 
     parts = urlsplit(probe["url"])
     deadline = time.monotonic() + probe["timeout_s"]
@@ -1312,7 +1312,7 @@ def wait(request: Json, manager: Manager) -> Json:
             if expect is not None and now != expect:
                 state = "other-incarnation"
                 break
-        if active == "failed" or (active == "inactive" and one(watch.shown, "Job", "0") in ("", "0")):
+        if active in ("failed", "inactive") and one(watch.shown, "Job", "0") in ("", "0"):
             state = "failed"
             break
         owned = fresh and port is None
