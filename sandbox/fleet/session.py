@@ -106,9 +106,12 @@ class ExecSession(asyncssh.SSHServerSession):  # type: ignore[misc]  # asyncssh 
         err = asyncio.create_task(self._forward(process.stderr, asyncssh.EXTENDED_DATA_STDERR))
         status = asyncio.create_task(self._report(process))
         try:
-            await asyncio.gather(out, err, status)
+            await asyncio.gather(out, err)  # may end after the status: a background child may hold the output open
             if not self._lost:
-                self._chan.close()  # only now: a background child may hold the output open after the status
+                self._chan.write_eof()
+            await status
+            if not self._lost:
+                self._chan.close()
         finally:
             for task in (feed, out, err, status):
                 task.cancel()

@@ -104,9 +104,10 @@ class SshHost:
         self._loop.call(self._start())
 
     def stop(self) -> None:
-        """Close everything. Commands still running are ended with their host's cgroup."""
+        """Close everything. Commands still running are ended with their host's cgroup. Safe to call twice."""
         if self._wire is not None:
             self._loop.call(self._stop())
+            self._wire = None
 
     def drop_connections(self) -> None:
         """Cut every connection now, as a pulled cable with a reset would."""

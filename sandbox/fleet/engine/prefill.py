@@ -12,7 +12,7 @@ from . import web
 from .engine import JOB_TIMEOUT_S, Engine
 from .options import Options
 
-KV_KEEP_S = 30.0
+KV_KEEP_S = 5.0  # the real transfer engines keep it for 300 s or until a restart
 TOKENS_PER_STEP = 512
 
 
@@ -39,7 +39,7 @@ class Prefill(Engine):
         self._kv_lock = threading.Lock()
         super().__init__(options)
         self.metrics.gauge("sglang:num_prefill_bootstrap_queue_reqs", 0.0)
-        self.metrics.gauge("sglang:num_prefill_inflight_queue_reqs", lambda: len(self._kvs))
+        self.metrics.gauge("sglang:num_prefill_inflight_queue_reqs", self._held)
         self.metrics.counter("sglang:num_bootstrap_failed_reqs_total")
         self.metrics.counter("sglang:realtime_tokens_total", mode="prefill_compute")
 
@@ -57,8 +57,7 @@ class Prefill(Engine):
 
     def in_flight(self) -> int:
         """Requests, and KV that decode has not fetched yet."""
-        self._expire()
-        return self.active + len(self._kvs)
+        return self.active + self._held()
 
     def _prefill(self, body: dict[str, Any]) -> object:
         prompt = body.get("prompt")
@@ -87,6 +86,12 @@ class Prefill(Engine):
         if kv is None:
             raise web.Reply(404, f"no such kv: {body['_name']}")
         return {"prompt": kv.prompt, "prompt_tokens": kv.tokens}
+
+    def _held(self) -> int:
+        """KV that nobody has fetched; what became too old is dropped first."""
+        self._expire()
+        with self._kv_lock:
+            return len(self._kvs)
 
     def _expire(self) -> None:
         limit_s = time.monotonic() - KV_KEEP_S

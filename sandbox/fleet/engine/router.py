@@ -154,9 +154,8 @@ class Router:
             self._ages[name] = time.monotonic()
         self.metrics.add("smg_router_requests_total")
         try:
-            prefill = self._pick("prefill")
+            prefill, decode = self._pick("prefill"), self._pick("decode")
             handle = self._call(prefill, "/prefill", {"prompt": prompt})
-            decode = self._pick("decode")
             work = {
                 "address": prefill.url,
                 "kv": handle["kv"],
