@@ -79,7 +79,9 @@ class Arguments:
                 hint=f"write {checked}=VALUE without blanks around =",
             )
         if not equals:
-            if value_required or following not in {"", *OPTIONS}:
+            if self.rest():
+                spelling.refuse_odd(self.words[self._next])
+            if value_required or not (following in {"", *OPTIONS} or near(following, OPTIONS)):
                 example = self._example(checked)
                 raise Unreadable("missing-value", f'"{checked}" has no value', hint=f"write {example}")
             return checked, None

@@ -122,7 +122,7 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
 
 
 def _unknown(family: str | None, word: str, first: Word) -> Unreadable:
-    if first.quoted is None and (absent := not_built(family, word)) is not None:
+    if (first.quoted is None or family != "/knob") and (absent := not_built(family, word)) is not None:
         return Unreadable("not-built", f"`{absent}` is not available in this version", hint="help shows what is")
     return Unreadable(
         "unknown-word",

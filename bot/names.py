@@ -9,6 +9,8 @@ from difflib import SequenceMatcher
 from policies.fleet import Fleet
 
 _NEAR = 0.6  # difflib's own default for "similar"
+_LONGEST = 64  # no name is longer; comparing long texts is slow
+_AS_GOOD = 0.15  # a word this much worse than the best one is no second suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,14 @@ class Names:
 
 def near(typed: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to three of `known` that look like `typed`, the best first; exact but for case comes alone."""
-    words = sorted(known)
+    words = sorted(known) if len(typed) <= _LONGEST else ()
     same = tuple(word for word in words if word.casefold() == typed.casefold())
     if same:
         return same
     scored = [(SequenceMatcher(None, typed.casefold(), word.casefold()).ratio(), word) for word in words]
-    return tuple(word for score, word in sorted(scored, key=lambda one: (-one[0], one[1])) if score >= _NEAR)[:3]
+    best = max((score for score, _ in scored), default=0.0)
+    good = sorted((-score, word) for score, word in scored if score >= max(_NEAR, best - _AS_GOOD))
+    return tuple(word for _, word in good)[:3]
 
 
 def did_you_mean(words: tuple[str, ...]) -> str:

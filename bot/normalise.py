@@ -22,6 +22,8 @@ _MARKUP = re.compile(
 )
 _LEADING_MENTION = re.compile(r"<@[UWB][A-Z0-9]*(?:\|[^<>\n]*)?>[:,]?")
 _BROADCAST = re.compile(r"<!\s*(?:channel|here|everyone|group|subteam)", re.IGNORECASE)
+_RUN = re.compile(r"\w+")
+_ALPHABETS_LIKE_LATIN = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"})
 _HYPHENS = frozenset("\u2010\u2011\u2012\u2013\u2212\ufe63")  # hyphens, figure and en dash, minus sign
 EM_DASHES = frozenset("\u2014\u2015")
 
@@ -142,23 +144,23 @@ def character_name(char: str) -> str:
 
 
 def lookalike(text: str) -> int | None:
-    """Index of the first character that passes for an ASCII one but is not: full-width forms, Cyrillic among Latin."""
+    """Index of the first character that passes for an ASCII one: full-width forms, other digits, Cyrillic among Latin."""
+    mixed = {
+        index
+        for word in _RUN.finditer(text)
+        if any(char.isascii() for char in word.group())
+        for index in range(word.start(), word.end())
+    }
     for index, char in enumerate(text):
-        if char.isascii():
-            continue
-        folded = unicodedata.normalize("NFKC", char)
-        if folded != char and folded.isascii() and folded.strip():
-            return index
-        if char.isalnum() and not unicodedata.name(char, "").startswith("LATIN ") and _touches_latin(text, index):
+        if not char.isascii() and (_stands_for_ascii(char) or (index in mixed and _is_confusable(char))):
             return index
     return None
 
 
-def _touches_latin(text: str, index: int) -> bool:
-    """Whether the word (letters, digits, `_`) around `index` also has ASCII letters or digits."""
-    first, last = index, index
-    while first > 0 and (text[first - 1].isalnum() or text[first - 1] == "_"):
-        first -= 1
-    while last + 1 < len(text) and (text[last + 1].isalnum() or text[last + 1] == "_"):
-        last += 1
-    return any(char.isascii() for char in text[first : last + 1])
+def _stands_for_ascii(char: str) -> bool:
+    folded = unicodedata.normalize("NFKC", char)
+    return char.isdecimal() or (folded.isascii() and folded.strip() != "")
+
+
+def _is_confusable(char: str) -> bool:
+    return unicodedata.name(char, "").partition(" ")[0] in _ALPHABETS_LIKE_LATIN

@@ -9,7 +9,7 @@ from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, character_name, lookalike
 from bot.words import Word
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in the fleet file
 _VALUE = re.compile(r"[A-Za-z0-9_.,:/@%+~-]+")
 _SCOPE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _ORDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

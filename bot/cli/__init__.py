@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from bot.cli.registry import Entry, found
+from bot.cli.registry import Entry, find, found
 from policies.errors import OpsError
 
 
@@ -26,7 +26,7 @@ class Root(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """The command of a word; imports its module."""
-        entry = found().get(cmd_name)
+        entry = find(cmd_name)
         return None if entry is None else _load(cmd_name, entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
@@ -50,6 +50,9 @@ class Root(click.Group):
             result = super().main(given, prog_name or "clawback", complete_var, standalone_mode=False, **extra)
         except OpsError as error:
             _fail(given, type(error).__name__, error.message, error.hint)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(2)
         except click.UsageError as error:
             usage = error.ctx.command_path if error.ctx is not None else "clawback"
             _fail(given, "UsageError", _plain(error), f"{usage} --help shows what can be given")

@@ -39,6 +39,11 @@ def found() -> dict[str, Entry]:
     return COMMANDS | {name: entry for name, entry in sorted(added.items()) if name not in COMMANDS}
 
 
+def find(word: str) -> Entry | None:
+    """The command of a word; other packages are asked only for words that are not ours."""
+    return COMMANDS.get(word) or found().get(word)
+
+
 def _entry(point: EntryPoint) -> Entry:
     return Entry(point.value, _first_line(point.module) or f"from the package {point.module.partition('.')[0]}")
 
