@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-import struct
 import threading
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp
 
 from sandbox.slack.control import control_routes
+from sandbox.slack.cut import CuttableProtocol
 from sandbox.slack.faults import FaultMenu
 from sandbox.slack.oracle import Oracle
 from sandbox.slack.people import People
 from sandbox.slack.responses import Tickets
 from sandbox.slack.socketmode import SocketHub
-from sandbox.slack.webapi import ConnectionReset, WebApi
+from sandbox.slack.webapi import WebApi
 from sandbox.slack.workspace import Workspace
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -71,10 +69,11 @@ class SlackSandbox:
         where = f"[{host}]" if ":" in host else host
         self.tickets.origin = f"http://{where}:{listener.getsockname()[1]}"
         config = uvicorn.Config(
-            _Cutter(self.asgi()),
-            http=_CuttableProtocol,
+            self.asgi(),
+            http=CuttableProtocol,
             ws="websockets-sansio",
             ws_ping_interval=self._ping_interval_s,
+            proxy_headers=False,
             lifespan="off",
             log_level="error",
             access_log=False,
@@ -123,41 +122,3 @@ class SlackSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-class _CuttableProtocol(H11Protocol):
-    """Keeps its transport findable by the client's address, so that a fault can reset the connection."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        self._peer = (peer[0], peer[1])
-        _TRANSPORTS[self._peer] = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _TRANSPORTS.pop(self._peer, None)
-        super().connection_lost(exc)
-
-
-_TRANSPORTS: dict[tuple[str, int], Any] = {}
-
-
-class _Cutter:
-    """Turns ConnectionReset into a real TCP reset."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._app(scope, receive, send)
-        except ConnectionReset:
-            transport = _TRANSPORTS.get(tuple(scope["client"]))
-            if transport is None:
-                raise
-            with contextlib.suppress(OSError):
-                # no lingering: the peer sees a reset, not an orderly end
-                raw = transport.get_extra_info("socket")
-                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            transport.abort()
-            await asyncio.sleep(0.05)  # lets uvicorn notice that the connection is gone

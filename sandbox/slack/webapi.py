@@ -14,6 +14,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.slack import methods_app, methods_chat, methods_read  # noqa: F401 - they register their methods
+from sandbox.slack.cut import Cut
 from sandbox.slack.errors import SlackError
 from sandbox.slack.faults import Fault, FaultMenu
 from sandbox.slack.methods import METHODS, Method, Request
@@ -21,10 +22,6 @@ from sandbox.slack.oracle import JSON_ARGUMENTS, Oracle
 from sandbox.slack.records import Call, Json
 from sandbox.slack.responses import Tickets, respond
 from sandbox.slack.workspace import Workspace
-
-
-class ConnectionReset(Exception):
-    """The fault menu wants this connection cut without an answer."""
 
 
 class WebApi:
@@ -137,13 +134,13 @@ class WebApi:
                 return PlainTextResponse("upstream connect error", status_code=fault.status)
             case "reset_before_commit":
                 self._finish(call, 0, error="reset")
-                raise ConnectionReset
+                return Cut()
         return None
 
     async def _after(self, fault: Fault | None, call: Call, answer: Json, *, status: int = 200) -> Response:
         if fault is not None and fault.kind == "reset_after_commit":
             self._finish(call, 0, error="reset")
-            raise ConnectionReset
+            return Cut()
         if fault is not None and fault.kind == "error_after_commit":
             self._finish(call, fault.status, error="http_error")
             return PlainTextResponse("upstream request timeout", status_code=fault.status)
