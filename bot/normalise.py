@@ -144,7 +144,7 @@ def character_name(char: str) -> str:
 
 
 def lookalike(text: str) -> int | None:
-    """Index of the first character that passes for an ASCII one: full-width forms, other digits, Cyrillic among Latin."""
+    """Index of the first character that passes for an ASCII one: full-width, foreign digits, Cyrillic among Latin."""
     mixed = {
         index
         for word in _RUN.finditer(text)
