@@ -59,14 +59,14 @@ def prove(
     findings += said
     if report_asked and reported is None:
         findings.append(_finding("not-reported", "note", variable=variable))
-    elif reported is not None and reported != wanted:
+    elif wanted is not None and reported is not None and reported != wanted:
         findings.append(_finding("reported-other", "warn", variable=variable, reported=reported, wanted=wanted))
         verdict = "mixed" if verdict == "live" else verdict
     rungs: tuple[tuple[Rung, bool | None], ...] = (
         ("configured", configured),
         ("effective", effective_holds),
         ("environment", verdict == "live" or (verdict == "mixed" and environment_verdict(wanted, seen) == "live")),
-        ("reported", None if reported is None else reported == wanted),
+        ("reported", None if reported is None or wanted is None else reported == wanted),
         ("behaviour", behaviour),
     )
     return Proof(

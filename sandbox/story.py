@@ -82,7 +82,7 @@ class Story:
         for scene in scenes:
             try:
                 scene()
-            except (OpsError, PersonError, OSError, ValueError, KeyError) as error:
+            except (OpsError, PersonError, OSError, ValueError, TypeError, LookupError) as error:
                 problem = f"not reached: {error}"
                 break
         self.fail_rest(problem or "not judged")
@@ -230,5 +230,5 @@ class Story:
 
 def _number(value: JsonValue) -> float:
     if not isinstance(value, (int, float)):
-        raise ValueError(f"expected a time, found {value!r}")
+        raise TypeError(f"expected a time, found {value!r}")
     return float(value)

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policies import proof as ladder
 from policies.errors import HostAnswerLost, HostUnreachable
@@ -126,7 +126,7 @@ class Gatekeeper:
         except (HostUnreachable, HostAnswerLost) as error:
             yield Answer("environment", _not_asked(step.host, error))
             return
-        yield Answer("environment", environment.judge(prove(facts, aim)), facts.incarnation)
+        yield Answer("environment", environment.judge(prove(facts, replace(aim, reported_path=None))), facts.incarnation)
         if aim.reported_path is not None:
             info = next((a for a in facts.http if a.id == "server_info"), None)
             verdict = reported.judge(instance, info, aim.reported_path, aim.wanted)
@@ -179,7 +179,7 @@ def prove(facts: UnitFacts, aim: Aim) -> Proof:
         variable=aim.variable,
         wanted=aim.wanted,
         processes=facts.processes,
-        effective=effective_now(facts, aim.variable).value,
+        effective=effective_now(facts, aim.variable),
         reported=said,
         report_asked=aim.reported_path is not None,
     )
