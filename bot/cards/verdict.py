@@ -9,6 +9,21 @@ from policies.facts import ProcessEnv
 from policies.proof import Proof
 
 MOST_PROOFS = 12
+# told from the processes themselves, in fewer words
+PROCESS_BY_PROCESS = frozenset(
+    {
+        "proof.has",
+        "proof.absent-as-wanted",
+        "proof.absent",
+        "proof.present-unwanted",
+        "proof.other-value",
+        "proof.unreadable",
+        "proof.forbidden",
+        "proof.vanished",
+        "proof.no-process",
+        "proof.main-only",
+    }
+)
 
 
 def proof_lines(proved: Proved | None) -> list[Markup]:
@@ -16,8 +31,8 @@ def proof_lines(proved: Proved | None) -> list[Markup]:
     if proved is None:
         return []
     told = [
-        joined([say("proof.verdict", instance=p.instance, verdict=p.verdict.replace("_", " "), rung=p.rung), one(p)])
-        for p in list(proved.proofs.values())[:MOST_PROOFS]
+        joined([verdict(instance, proof), one(instance, proof)])
+        for instance, proof in list(proved.proofs.items())[:MOST_PROOFS]
     ]
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
@@ -27,7 +42,7 @@ def proof_lines(proved: Proved | None) -> list[Markup]:
 
 def proof_line(proved: Proved) -> Markup:
     """Everything on one line, as the thread has it."""
-    parts = [one(proof) for proof in list(proved.proofs.values())[:MOST_PROOFS]]
+    parts = [one(instance, proof) for instance, proof in list(proved.proofs.items())[:MOST_PROOFS]]
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
         parts.append(say("plan.more-lines", n=left))
@@ -35,28 +50,31 @@ def proof_line(proved: Proved) -> Markup:
     return joined(parts) if parts else say("proof.nothing")
 
 
-def one(proof: Proof) -> Markup:
-    """What is proven of one instance: the main process, its children, what the engine says of itself."""
+def verdict(instance: str, proof: Proof) -> Markup:
+    """The verdict and the highest rung that holds."""
+    return say("proof.verdict", instance=instance, verdict=proof.verdict.replace("_", " "), rung=proof.rung)
+
+
+def one(instance: str, proof: Proof) -> Markup:
+    """What is proven of one instance: the main process, its children, then what is said beside the processes."""
     mains = [p for p in proof.processes if p.main]
     children = [p for p in proof.processes if not p.main]
-    parts = [_main(proof, process) for process in mains] or [say("proof.no-process", instance=proof.instance)]
+    parts = [_main(instance, proof, process) for process in mains] or [say("proof.no-process-read", instance=instance)]
     if children:
         parts[-1] = Markup(f"{parts[-1]} ({_children(proof, children)})")
-    if proof.reported is not None:
-        parts.append(say("proof.reported", reported=proof.reported))
-    parts += [sentence(finding) for finding in proof.findings]
+    parts += [sentence(finding) for finding in proof.findings if finding.code not in PROCESS_BY_PROCESS]
     return joined(parts)
 
 
-def _main(proof: Proof, process: ProcessEnv) -> Markup:
+def _main(instance: str, proof: Proof, process: ProcessEnv) -> Markup:
     if process.answer == "present" and process.value == proof.wanted:
-        return say("proof.present", value=process.value, instance=proof.instance, pid=process.pid)
+        return say("proof.in-environment", value=process.value, instance=instance, pid=process.pid)
     if process.answer == "absent" and proof.wanted is None:
-        return say("proof.absent", variable=proof.variable, instance=proof.instance, pid=process.pid)
+        return say("proof.not-in-environment", variable=proof.variable, instance=instance, pid=process.pid)
     if process.answer in {"present", "absent"}:
         found = process.value if process.answer == "present" else None
-        return say("proof.other", instance=proof.instance, pid=process.pid, found=found, wanted=proof.wanted)
-    return say("proof.main-unread", instance=proof.instance, pid=process.pid, answer=process.answer)
+        return say("proof.differs", instance=instance, pid=process.pid, found=found, wanted=proof.wanted)
+    return say("proof.main-unread", instance=instance, pid=process.pid, answer=process.answer)
 
 
 def _children(proof: Proof, children: list[ProcessEnv]) -> Markup:

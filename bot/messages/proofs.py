@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
-    "proof.present": "{value:value} in the environment of {instance} pid {pid}",
-    "proof.absent": "{variable:code} not in the environment of {instance} pid {pid}",
-    "proof.other": "{instance} pid {pid} has {found:value}, expected {wanted:value}",
+    "proof.in-environment": "{value:value} in the environment of {instance} pid {pid}",
+    "proof.not-in-environment": "{variable:code} not in the environment of {instance} pid {pid}",
+    "proof.differs": "{instance} pid {pid} has {found:value}, expected {wanted:value}",
     "proof.children-unreadable": "children unreadable: renamed ({n} of {of})",
     "proof.children-forbidden": "children not readable: no permission ({n} of {of})",
     "proof.children-agree": "{n} of {of} children agree",
     "proof.children-differ": "{n} of {of} children differ",
     "proof.children-vanished": "{n} of {of} children ended while they were read",
     "proof.main-unread": "{instance} pid {pid}: environment {answer}",
-    "proof.no-process": "{instance}: no process was read",
-    "proof.reported": "the engine reports {reported:value}",
+    "proof.no-process-read": "{instance}: no process was read",
+    # from policies.proof
+    "proof.has": "pid {pid} ({name}) has {value:value}",
+    "proof.absent-as-wanted": "pid {pid} ({name}) does not have it, as wanted",
+    "proof.absent": "pid {pid} ({name}) does not have it",
+    "proof.present-unwanted": "pid {pid} ({name}) has {value:value}, expected none",
+    "proof.other-value": "pid {pid} ({name}) has {value:value}, expected {wanted:value}",
+    "proof.unreadable": "pid {pid} ({name}) cannot be read: it renamed itself",
+    "proof.forbidden": "pid {pid} ({name}) cannot be read: no permission",
+    "proof.vanished": "pid {pid} ({name}) ended while it was read",
+    "proof.no-process": "no process was read",
+    "proof.main-only": "proven for the main process; {count} others could not be read",
+    "proof.not-reported": "the engine does not report {variable:code}",
+    "proof.reported": "the engine reports {value:value}",
+    "proof.reported-other": "the engine reports {value:value}, expected {wanted:value}",
+    "proof.will-not-start": "the unit's files do not let it start: {variable:code} is {value:value} there",
+    "proof.effective-uncertain": "not every file that could set {variable:code} was read",
+    "proof.effective-other": (
+        "at its next start {variable:code} would be {value:value} ({decided_by:or=nothing sets it}), expected"
+        " {wanted:value}"
+    ),
     "proof.verdict": "{instance}: {verdict}, proven up to {rung}",
     "proof.nothing": "nothing was measured",
 }

@@ -1,0 +1,246 @@
+"""The job `hear`: what Slack sent becomes a request, an act or an answer, and everybody who said something hears back.
+
+Heard twice is answered once: the request is noted before the answer, and an answer is given by its first sayer only.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+import structlog
+
+from bot.answering import Answerer
+from bot.cards import answers, buttons
+from bot.cards.kit import Card
+from bot.cards.story import Story
+from bot.commands import help_lines
+from bot.grammar import ParseError, Reading, parse, parse_slash
+from bot.heard import HEARD, HeardAction, HeardCommand, HeardMention
+from bot.identity import Identity
+from bot.markup import Markup
+from bot.messages import say, sentence
+from bot.names import Names
+from bot.slack import SlackRefused, SlackUnclear
+from policies.errors import NotFound, OpsError, StoreUnavailable
+from policies.finding import Finding
+from policies.intents import (
+    Act,
+    Actor,
+    Command,
+    Help,
+    ListKnobs,
+    RestoreKnob,
+    RevertKnob,
+    SetKnob,
+    ShowKnob,
+    Status,
+    UnsetKnob,
+    Verify,
+    Where,
+)
+from workers.client import Client
+from workers.drawn import Drawn
+from workers.inbox import Inbox
+from workers.look import KnobLook, VerifyLook
+
+log = structlog.get_logger(__name__)
+
+RECENT = 10
+ASKING = frozenset({"set", "restore", "revert", "unset"})
+DECIDING = frozenset({"confirm", "keep"})
+
+
+class Looking(Protocol):
+    """Questions about hosts, as `workers.look` answers them."""
+
+    def verify(self, name: str) -> VerifyLook:
+        """The proof ladder of a knob."""
+
+    def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
+        """Every knob of a scope."""
+
+    def show(self, name: str) -> KnobLook:
+        """One knob."""
+
+
+class Hearing:
+    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds."""
+
+    def __init__(
+        self,
+        client: Client,
+        inbox: Inbox,
+        drawn: Drawn,
+        identity: Identity,
+        answerer: Answerer,
+        looks: Callable[[], Looking],
+        clock: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._inbox = inbox
+        self._drawn = drawn
+        self._identity = identity
+        self._answerer = answerer
+        self._looks = looks
+        self._clock = clock
+        self._names = Names.of(client.fleet)
+
+    def hear(self, inbox_id: str) -> None:
+        """Do what was asked and answer.
+
+        Raises: StoreUnavailable; it is heard again when Redis is back.
+        """
+        with self._drawn.lock(f"hear-{inbox_id}") as lock:
+            if lock is None:
+                return  # another worker hears it now
+            try:
+                heard = HEARD.validate_python(self._inbox.get(inbox_id))
+            except NotFound:
+                return
+            if self._drawn.noted(f"heard-{inbox_id}") is None:
+                card = self._card(inbox_id, heard)
+                if self._drawn.once(f"answer-{inbox_id}"):
+                    self._answerer.answer(heard, card)
+                self._drawn.note(f"heard-{inbox_id}", "1")
+            self._inbox.done(inbox_id)
+
+    def _card(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
+        try:
+            return self._answer(inbox_id, heard)
+        except StoreUnavailable:
+            raise
+        except OpsError as error:
+            return answers.told(_told(error.message, error.hint))
+        except Exception:
+            reference = uuid.uuid4().hex[:10]
+            change_id = self._drawn.noted(f"asked-{inbox_id}")
+            log.exception("hearing failed", reference=reference, inbox=inbox_id, kind=heard.kind, change=change_id)
+            if change_id is not None:
+                return answers.told(say("error.late", change=change_id, reference=reference))
+            return answers.told(say("error.unexpected", reference=reference))
+
+    def _answer(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
+        reading: Reading | None = None
+        if isinstance(heard, HeardAction):
+            command: Command | None = buttons.read(heard.action_id, heard.value)
+            if command is None:
+                return answers.told(say("click.unreadable"))
+        else:
+            reading = self._read(heard)
+            command = reading.command
+            if command is None:
+                return answers.told(*self._echo(reading), _error(reading.error))
+        changes = isinstance(command, SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Act)
+        actor = self._identity.identify(heard.user, heard.team, deciding=isinstance(command, Act), roles=changes)
+        if isinstance(actor, Finding):
+            return answers.told(sentence(actor))
+        if isinstance(command, SetKnob | RestoreKnob | RevertKnob | UnsetKnob):
+            return self._ask(inbox_id, command, actor, heard, reading)
+        return self._say(command, actor, reading)
+
+    def _read(self, heard: HeardCommand | HeardMention) -> Reading:
+        if isinstance(heard, HeardCommand):
+            return parse_slash(heard.command, heard.text, names=self._names)
+        return parse(heard.text, names=self._names)
+
+    def _ask(
+        self,
+        inbox_id: str,
+        intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob,
+        actor: Actor,
+        heard: HeardCommand | HeardAction | HeardMention,
+        reading: Reading | None,
+    ) -> Card:
+        change_id = self._drawn.noted(f"asked-{inbox_id}")
+        if change_id is None:
+            problem = self._channel_problem(heard.channel)
+            if problem is not None:
+                return answers.told(problem)
+            thread_ts = heard.thread_ts if isinstance(heard, HeardMention) else None
+            typed = heard.text if not isinstance(heard, HeardAction) else ""
+            change_id = self._client.request(
+                intent,
+                actor,
+                Where(channel=heard.channel, thread_ts=thread_ts),
+                said=typed,
+                normalised=reading.normalised if reading else typed,
+            )
+            change_id = self._drawn.note(f"asked-{inbox_id}", change_id)
+        return answers.told(*self._echo(reading), say("asked.receipt", change=change_id))
+
+    def _channel_problem(self, channel: str) -> Markup | None:
+        """Why a plan cannot be shown where it is asked for; None when it can, or when Slack does not say."""
+        try:
+            found = self._answerer.channel(channel)
+        except SlackRefused as error:
+            return say("asked.not-here") if error.error in {"channel_not_found", "not_in_channel"} else None
+        except SlackUnclear as error:
+            log.warning("channel not checked", channel=channel, error=error.message)
+            return None
+        if found.get("is_archived"):
+            return say("asked.archived")
+        if found.get("is_ext_shared") or found.get("is_org_shared"):
+            return say("asked.shared-channel")
+        if not found.get("is_im") and found.get("is_member") is False:
+            return say("asked.not-here")
+        return None
+
+    def _say(
+        self, command: Verify | ListKnobs | ShowKnob | Status | Help | Act, actor: Actor, reading: Reading | None
+    ) -> Card:
+        match command:
+            case Act():
+                return self._act(command, actor, reading)
+            case Verify():
+                return answers.verified(self._looks().verify(command.knob))
+            case ListKnobs():
+                return answers.listed(self._looks().list_knobs(command.scope))
+            case ShowKnob():
+                return answers.shown(self._looks().show(command.knob), self._clock())
+            case Status():
+                return self._status(command)
+            case Help():
+                return answers.helped(help_lines(command.command, lambda word: self._may(word, actor)))
+            case _:
+                assert_never(command)
+
+    def _act(self, act: Act, actor: Actor, reading: Reading | None) -> Card:
+        try:
+            answer = self._client.act(act, actor)
+        except NotFound:
+            return answers.told(say("click.no-such-change", change=act.change))
+        return answers.told(*self._echo(reading), sentence(answer.finding))
+
+    def _status(self, status: Status) -> Card:
+        if status.change is None:
+            return answers.status_all(self._client.recent(RECENT))
+        entries = self._client.entries(status.change)
+        if not entries or entries[0].event.kind != "asked":
+            return answers.told(say("click.no-such-change", change=status.change))
+        knob = entries[0].event.intent.knob
+        return answers.status_one(Story.of(entries, tuple(self._client.evidence(knob)), self._client.fleet))
+
+    def _may(self, word: str, actor: Actor) -> bool:
+        """Whether help shows a word: the ones that change something only to those whom a rule lets."""
+        rules = self._client.fleet.rules
+        if word in ASKING:
+            return any(rule.ask in actor.roles for rule in rules if rule.ask)
+        if word in DECIDING:
+            return any(rule.by in actor.roles for rule in rules if rule.by)
+        return True
+
+    @staticmethod
+    def _echo(reading: Reading | None) -> list[Markup]:
+        if reading is None or not reading.changed or not reading.normalised:
+            return []
+        return [say("asked.read-as", normalised=reading.normalised)]
+
+
+def _error(error: ParseError | None) -> Markup:
+    return say("click.unreadable") if error is None else _told(error.message, error.hint)
+
+
+def _told(message: str, hint: str) -> Markup:
+    return say("error.told-with-hint", message=message, hint=hint) if hint else say("error.told", message=message)
