@@ -175,8 +175,11 @@ NAMES = {
 def _ours(answer: dict[str, Any]) -> dict[str, Any]:
     """The fields of an answer under our names, without those that every answer has."""
     fields = {NAMES.get(name, name): value for name, value in answer.items() if name not in ("v", "ok")}
-    if "records" in fields:
-        fields["records"] = [{NAMES.get(k, k): v for k, v in record.items()} for record in fields["records"]]
+    if isinstance(fields.get("records"), list):
+        fields["records"] = [
+            {NAMES.get(k, k): v for k, v in record.items()} if isinstance(record, dict) else record
+            for record in fields["records"]
+        ]
         fields["incarnation"] = fields.pop("current", None)
     return fields
 
@@ -190,7 +193,7 @@ def _document(done: Done) -> dict[str, Any] | None:
         return None
     try:
         answer = json.loads(done.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(answer, dict):
         return None

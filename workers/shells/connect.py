@@ -96,6 +96,7 @@ def _connect_once(host: Host, known: KnownHosts, login: Login, *, until: float) 
         _log_in(host, link, login)
         link.set_keepalive(KEEPALIVE_S)
     except BaseException:
+        link.packetizer.complete_handshake()  # ends its timer thread, which would hold up the end of the process
         link.close()
         link.tuned.close()
         raise
