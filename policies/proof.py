@@ -54,13 +54,13 @@ def prove(
     verdict = environment_verdict(wanted, seen)
     findings = _children(wanted, seen)
     if not seen:
-        findings.append(_finding("no-answer", "warn", variable=variable))
+        findings.append(_finding("no-process", "warn"))
     effective_holds, said = _effective(variable, wanted, effective)
     findings += said
     if report_asked and reported is None:
         findings.append(_finding("not-reported", "note", variable=variable))
     elif wanted is not None and reported is not None and reported != wanted:
-        findings.append(_finding("reported-other", "warn", variable=variable, reported=reported, wanted=wanted))
+        findings.append(_finding("reported-other", "warn", variable=variable, value=reported, wanted=wanted))
         verdict = "mixed" if verdict == "live" else verdict
     rungs: tuple[tuple[Rung, bool | None], ...] = (
         ("configured", configured),
@@ -138,6 +138,7 @@ def _effective(
     """Whether the next start would have the value (None: not certain), and what to say about it."""
     if not isinstance(effective, Effective):
         values: dict[str, str | int | float | None] = {"variable": variable, "value": effective, "wanted": wanted}
+        values["decided_by"] = None
         holds = effective == wanted
         return holds, [] if holds else [Finding(code="proof.effective-other", effect="warn", values=values)]
     place = f"{effective.decided_by.file}:{effective.decided_by.line}" if effective.decided_by else None
@@ -152,13 +153,17 @@ def _effective(
 
 def _children(wanted: str | None, processes: Iterable[ProcessEnv]) -> list[Finding]:
     """Each process beside the main one that could be read and does not agree, by name."""
-    return [
-        _finding("process-lacks", "warn", pid=p.pid, name=p.name, wanted=wanted)
-        if p.answer == "absent"
-        else _finding("process-other", "warn", pid=p.pid, name=p.name, found=p.value, wanted=wanted)
-        for p in processes
-        if not p.main and p.answer in ("present", "absent") and not agrees(p, wanted)
-    ]
+    found: list[Finding] = []
+    for p in processes:
+        if p.main or p.answer not in ("present", "absent") or agrees(p, wanted):
+            continue
+        if p.answer == "absent":
+            found.append(_finding("absent", "warn", pid=p.pid, name=p.name))
+        elif wanted is None:
+            found.append(_finding("present-unwanted", "warn", pid=p.pid, name=p.name, value=p.value))
+        else:
+            found.append(_finding("other-value", "warn", pid=p.pid, name=p.name, value=p.value, wanted=wanted))
+    return found
 
 
 def _finding(code: str, effect: Literal["warn", "note"], **values: str | int | None) -> Finding:
