@@ -174,10 +174,7 @@ class EmbeddedStore:
 
 
 def _keep(
-    folder: Path,
-    started: list[subprocess.Popen[bytes] | OSError],
-    ready: threading.Event,
-    ended: threading.Event,
+    folder: Path, started: list[subprocess.Popen[bytes] | OSError], ready: threading.Event, ended: threading.Event
 ) -> None:
     libc = ctypes.CDLL(None)
     parent = os.getpid()
@@ -298,8 +295,4 @@ def _url(folder: Path, password: str) -> str:
 
 
 def _tail(path: Path) -> str:
-    try:
-        lines = path.read_text(errors="replace").splitlines()
-    except OSError:
-        return "it left no log"
-    return " | ".join(lines[-3:])
+    return " | ".join(path.read_text(errors="replace").splitlines()[-3:]) if path.exists() else "it left no log"

@@ -15,10 +15,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 from uuid import uuid4
 
 import redis
+from redis.exceptions import ResponseError
 from rq import Queue, SimpleWorker
 from rq.exceptions import DequeueTimeout, NoSuchJobError
 from rq.job import Job, JobStatus
@@ -62,19 +64,30 @@ class FixedJob(Job):  # type: ignore[misc]  # rq is not typed
         super().__init__(id=id, connection=connection, serializer=JSONSerializer)
         self.call: tuple[str, str] | None = None
 
-    def restore(self, raw_data: Mapping[bytes, bytes]) -> None:
-        """Read (name, id) from the hash; a hash that holds anything else stays without a call."""
+    def refresh(self) -> None:
+        """Read (name, id) from the hash and nothing else; one that says anything else stays without a call.
+
+        Raises: NoSuchJobError.
+        """
+        try:
+            data = self.connection.hget(self.key, "data")
+        except ResponseError as error:  # not a hash
+            raise NoSuchJobError(f"no such job: {self.key}") from error
+        self.restore({b"data": data})
+
+    def restore(self, raw_data: Mapping[bytes, bytes | None]) -> None:
+        """The same from a hash that was read already."""
         data = raw_data.get(b"data")
         if data is None:
             raise NoSuchJobError(f"no such job: {self.key}")
         self.call = _read_call(data)
+        self._func_name, self._args = (self.call[0], [self.call[1]]) if self.call else ("refused", [])
+        self._instance: None = None
+        self._kwargs: dict[str, object] = {}
         self.timeout = -1
         self.result_ttl = RESULT_TTL_S
         self.failure_ttl = FAILURE_TTL_S
         self._status = JobStatus.QUEUED
-        self._func_name, self._args = self.call[0] if self.call else "refused", list(self.call[1:]) if self.call else []
-        self._instance: None = None
-        self._kwargs: dict[str, object] = {}
         self.description = f"{self._func_name} {' '.join(self._args)}"
 
     @property
@@ -153,44 +166,20 @@ class Doorbell:
 
 
 class Ringer(SimpleWorker):  # type: ignore[misc]  # rq is not typed
-    """An rq worker in this very process that keeps no record of jobs, obeys no command from Redis and never forks."""
+    """An rq worker in this very process. It keeps no record of jobs, obeys no command from Redis and never forks."""
 
     queue_class = FixedQueue
-    should_run_maintenance_tasks = False
     stop = False
-    _beat_at = float("-inf")
 
-    def bootstrap(self, *_: object, **__: object) -> None:
-        """Register, without rq's log handlers and without its command channel."""
+    def work(self) -> None:
+        """Registered with rq, answer bells until `stop`. Raises: errors of the Redis client."""
         self.register_birth()
-
-    def unsubscribe(self) -> None:
-        """There is no channel."""
-
-    def check_for_suspension(self, *_: object, **__: object) -> None:
-        """A key in Redis does not stop work."""
-
-    def _set_connection(self, connection: redis.Redis) -> redis.Redis:
-        return connection  # rq would raise the timeouts of a client that is not its own
-
-    def _install_signal_handlers(self) -> None:
-        """`serve` has its own: they only set a flag."""
-
-    def dequeue_job_and_maintain_ttl(self, *_: object, **__: object) -> tuple[FixedJob, FixedQueue] | None:
-        """Wait for a bell until `stop`."""
-        self.set_state(WorkerStatus.IDLE)
-        while not self.stop:
-            if time.monotonic() - self._beat_at > HEARTBEAT_S:
-                self.heartbeat()
-                self._beat_at = time.monotonic()
-            try:
-                found: tuple[FixedJob, FixedQueue] | None = FixedQueue.dequeue_any(
-                    self.queues, WAIT_S, connection=self.connection, job_class=self.job_class, serializer=JSONSerializer
-                )
-            except DequeueTimeout:
-                continue
-            return found
-        return None
+        try:
+            while (found := self._next()) is not None:
+                self.execute_job(*found)
+        finally:
+            with suppress(*VENDOR_ERRORS):
+                self.register_death()
 
     def execute_job(self, job: FixedJob, queue: FixedQueue) -> None:
         """Take the bell down, then work: who rings from now on causes another run."""
@@ -200,6 +189,28 @@ class Ringer(SimpleWorker):  # type: ignore[misc]  # rq is not typed
             job.perform()
         except Exception:
             log.exception("job %s of queue %s ended with an error", job.id, queue.name)
+        self.set_state(WorkerStatus.IDLE)
+
+    def _next(self) -> tuple[FixedJob, FixedQueue] | None:
+        beat_at = float("-inf")
+        while not self.stop:
+            if time.monotonic() - beat_at > HEARTBEAT_S:
+                self.heartbeat()
+                beat_at = time.monotonic()
+            try:
+                found: tuple[FixedJob, FixedQueue] | None = FixedQueue.dequeue_any(
+                    self.queues, WAIT_S, connection=self.connection, job_class=self.job_class, serializer=JSONSerializer
+                )
+            except DequeueTimeout:
+                continue
+            except ValueError:  # rq could not even read the id
+                log.warning("dropped an entry of a queue that is no id of a job")
+                continue
+            return found
+        return None
+
+    def _set_connection(self, connection: redis.Redis) -> redis.Redis:
+        return connection  # rq would raise the timeouts of a client that is not its own
 
 
 def serve(
@@ -219,7 +230,7 @@ def serve(
     if unknown or not all(NAME.fullmatch(key) for key in table):
         raise ValueError(f"expected queues of {QUEUES} and plain names, got {sorted(unknown)} and {sorted(table)}")
     jobs = type("TableJob", (FixedJob,), {"table": dict(table)})
-    for noisy in ("rq", "rq.worker"):
+    for noisy in ("rq", "rq.worker"):  # its colours and tracebacks; what matters is logged here
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
     ending = threading.Event()
     current: list[Ringer] = []
@@ -232,22 +243,18 @@ def serve(
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     ticker = threading.Thread(target=_tick, args=(tick, tick_s, ending), name="tick", daemon=True)
     ticker.start()
+    failures = 0
     try:
-        failures = 0
         while not ending.is_set():
+            began = time.monotonic()
             try:
-                worker = Ringer(
-                    list(queues), name=f"{name}-{os.getpid()}-{uuid4().hex[:8]}", connection=client, job_class=jobs
-                )
-                current[:] = [worker]
-                worker.stop = ending.is_set()
-                began = time.monotonic()
-                worker.work()
-                failures = 0 if time.monotonic() - began > BACKOFF_S[-1] else failures + 1
-            except VENDOR_ERRORS:
-                failures += 1
-            if not ending.is_set():
-                log.warning("worker %s lost Redis and tries again", name)
+                own = f"{name}-{os.getpid()}-{uuid4().hex[:8]}"  # rq refuses the name of one that was killed
+                current[:] = [Ringer(list(queues), name=own, connection=client, job_class=jobs)]
+                current[0].stop = ending.is_set()
+                current[0].work()
+            except VENDOR_ERRORS as error:
+                failures = failures + 1 if time.monotonic() - began < BACKOFF_S[-1] else 0
+                log.warning("worker %s waits for Redis: %s", name, error)
                 ending.wait(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
     finally:
         ending.set()

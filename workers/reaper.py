@@ -1,0 +1,60 @@
+"""The reaper: every role's tick. It rings for work that is recorded and that nobody does.
+
+A lost bell, a killed worker and a restarted Redis all look the same from here: an open change without a live lease.
+"""
+
+from __future__ import annotations
+
+import redis
+
+from policies.change import WORKING, Change
+from policies.errors import NotFound, StoreUnavailable
+from workers.lease import Leases
+from workers.ledger import Ledger
+from workers.queue import Doorbell
+from workers.store import translated
+
+LOCK = "clawback:sweep"
+LOCK_MS = 800  # shorter than a tick, so that every second has its sweep, made by one process
+PATIENCE_S = 5.0  # a change just asked for has its own bell
+
+
+def sweep(ledger: Ledger, leases: Leases, doorbell: Doorbell, now: float) -> list[tuple[str, str, str]]:
+    """Ring for what is due at `now` (epoch seconds). Gives (queue, name, change) of each bell; empty too when another
+    process has just swept. A change that cannot be read is left to `audit verify`; the others are still looked at.
+
+    Raises: StoreUnavailable when Redis cannot be reached.
+    """
+    if not _mine(ledger.redis):
+        return []
+    overdue = set(ledger.overdue(now))
+    rung = []
+    for name in ledger.open_changes():
+        try:
+            bell = _bell(ledger.load(name), leases, overdue, now)
+        except NotFound:
+            continue
+        except StoreUnavailable:
+            with translated():
+                ledger.redis.ping()  # Redis is there: this entry is broken, and load says so to whoever needs it
+            continue
+        if bell is not None:
+            doorbell.ring(*bell)
+            rung.append(bell)
+    return rung
+
+
+def _bell(change: Change, leases: Leases, overdue: set[str], now: float) -> tuple[str, str, str] | None:
+    if change.state == "asked":
+        return ("ask", "prepare", change.id) if now - change.asked_at > PATIENCE_S else None
+    if change.state == "planned":
+        return ("ask", "expire", change.id) if change.id in overdue else None
+    if change.state in WORKING and change.plan is not None:
+        held = any(leases.holder(instance) for instance in change.plan.services)
+        return None if held else ("act", "execute", change.id)
+    return None
+
+
+def _mine(client: redis.Redis) -> bool:
+    with translated():
+        return bool(client.set(LOCK, "1", nx=True, px=LOCK_MS))
