@@ -46,7 +46,7 @@ def place(facts: UnitFacts, variable: str, value: str | None) -> Placement | Fin
         candidates = [said.with_value(variable, value)]
     outcomes = [(text := c.render(), _with(facts, text, variable)) for c in candidates]
     for after, then in outcomes:
-        if then.value == value:
+        if then.value == value and then.certain and then.starts:
             target = Target(
                 instance=f"{facts.service}@{facts.host}",
                 variable=variable,
@@ -57,14 +57,19 @@ def place(facts: UnitFacts, variable: str, value: str | None) -> Placement | Fin
             )
             return Placement(before, after, target, now.warnings)
     loser = outcomes[-1][1]
+    code = "plan.place-loses"
+    if loser.value == value:
+        code = "plan.place-uncertain" if loser.starts else "plan.would-not-start"
+    why = "; ".join(f.code for f in loser.warnings)
     return _refuse(
-        "plan.place-loses",
+        code,
         facts,
         variable=variable,
         wanted=value,
         effective=loser.value,
         decided_by=_place(loser),
         path=facts.dropin_path,
+        why=why,
     )
 
 
