@@ -12,6 +12,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from sandbox.slack.admin import Admin
 from sandbox.slack.errors import PersonError
 from sandbox.slack.faults import Fault, FaultMenu
 from sandbox.slack.people import People
@@ -38,34 +39,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def control_routes(people: People, faults: FaultMenu, sockets: SocketHub, api: WebApi) -> list[Route]:
+def control_routes(people: People, admin: Admin, faults: FaultMenu, sockets: SocketHub, api: WebApi) -> list[Route]:
     """One route a verb. A body is the keyword arguments of the verb; 400 says what was wrong with them."""
     workspace = people.workspace
 
     def users(body: Json) -> Any:
         return workspace.add_user(**body)
-
-    def set_user(body: Json) -> Any:
-        user = workspace.find_user(body.pop("user"))
-        if user is None:
-            raise PersonError("nobody of that name")
-        with workspace.change():
-            for name in body:
-                if name not in {"deleted", "is_restricted", "is_ultra_restricted", "is_admin", "team_id"}:
-                    raise PersonError(f"{name!r} of a user cannot be set")
-                setattr(user, name, body[name])
-        return user
-
-    def set_channel(body: Json) -> Any:
-        channel = workspace.find_channel(body.pop("channel"))
-        if channel is None:
-            raise PersonError("no channel of that name")
-        with workspace.change():
-            for name in body:
-                if name not in {"is_archived", "is_ext_shared", "is_org_shared", "members"}:
-                    raise PersonError(f"{name!r} of a channel cannot be set")
-                setattr(channel, name, set(body[name]) if name == "members" else body[name])
-        return channel
 
     def wait(body: Json) -> Any:
         """Wait until a channel's transcript holds a text."""
@@ -81,10 +60,11 @@ def control_routes(people: People, faults: FaultMenu, sockets: SocketHub, api: W
 
     posts: dict[str, Verb] = {
         "users": users,
-        "users/set": set_user,
+        "users/set": lambda body: admin.set_user(**body),
         "groups": lambda body: workspace.add_group(**body),
         "channels": lambda body: workspace.add_channel(**body),
-        "channels/set": set_channel,
+        "channels/set": lambda body: admin.set_channel(**body),
+        "groups/set": lambda body: admin.set_group(**body),
         "command": lambda body: people.command(**body),
         "say": lambda body: people.say(**body),
         "mention": lambda body: people.mention(**body),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 from sandbox.slack.errors import SlackError
 from sandbox.slack.methods import TS, Request, method, shape
 from sandbox.slack.records import Channel, Json
@@ -80,24 +78,28 @@ def update(request: Request) -> Json:
     if channel.is_archived:
         raise SlackError("is_archived")
     request.oracle.judge_message(request)
-    with request.workspace.change():
-        if "text" in request.args or "markdown_text" in request.args:
-            message.text = _text(request)
-        if request.args.get("blocks") is not None:
-            message.blocks = request.workspace.with_ids(request.blocks())
-        elif "text" in request.args or "markdown_text" in request.args:
-            message.blocks = []
-        if request.args.get("attachments") is not None:
-            message.attachments = copy.deepcopy(request.args["attachments"])
-        if request.args.get("metadata") is not None:
-            message.metadata = copy.deepcopy(request.args["metadata"]) or None
-        message.edited = {"user": request.workspace.app.bot_user, "ts": request.workspace.new_ts()}
-        return {
-            "channel": channel.id,
-            "ts": message.ts,
-            "text": message.text,
-            "message": shape(request.workspace, message, with_metadata=True),
-        }
+    fields: Json = {}
+    if "text" in request.args or "markdown_text" in request.args:
+        fields["text"] = _text(request)
+    if request.args.get("blocks") is not None:
+        fields["blocks"] = request.blocks()
+    elif "text" in fields:
+        if message.blocks:
+            request.violation(
+                "blocks_dropped", "a text without blocks replaces the blocks; send [] to say so", "/blocks"
+            )
+        fields["blocks"] = []
+    if request.args.get("attachments") is not None:
+        fields["attachments"] = request.args["attachments"]
+    if request.args.get("metadata") is not None:
+        fields["metadata"] = request.args["metadata"] or None
+    request.workspace.edit(message, by=request.workspace.app.bot_user, **fields)
+    return {
+        "channel": channel.id,
+        "ts": message.ts,
+        "text": message.text,
+        "message": shape(request.workspace, message, with_metadata=True),
+    }
 
 
 @method("chat.postEphemeral", scope="chat:write", per_minute=100)
@@ -128,8 +130,7 @@ def delete(request: Request) -> Json:
     message = request.message_at(channel, "ts")
     if message.bot_id != request.workspace.app.bot_id:
         raise SlackError("cant_delete_message")
-    with request.workspace.change():
-        message.deleted = True
+    request.workspace.remove(message)
     return {"channel": channel.id, "ts": message.ts}
 
 

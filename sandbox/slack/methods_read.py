@@ -82,7 +82,7 @@ def history(request: Request) -> Json:
         if m.thread_ts in {None, m.ts} or m.broadcast
     ]  # fmt: skip
     answer = _page(request, _inside(request, shown)[::-1], default=100, newest_first=True)
-    return answer | {"pin_count": 0}
+    return answer | {"pin_count": 0, "channel_actions_ts": None, "channel_actions_count": 0}
 
 
 def _channel(request: Request, channel: Channel) -> Json:

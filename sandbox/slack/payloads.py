@@ -7,7 +7,8 @@ import secrets
 import time
 
 from sandbox.slack.errors import PersonError
-from sandbox.slack.records import Json, User
+from sandbox.slack.methods import shape
+from sandbox.slack.records import Blocks, Channel, Happening, Json, User
 from sandbox.slack.workspace import Workspace
 
 VERIFICATION = "sandbox-verification"
@@ -17,6 +18,25 @@ def command_text(workspace: Workspace, text: str) -> str:
     """What a slash command carries: entities always, names as ids with `should_escape`."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return linked(workspace, text, with_names=True) if workspace.app.should_escape else text
+
+
+def typed_text(workspace: Workspace, text: str) -> str:
+    """What a client stores of a typed message: entities, and ids in the places of names."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"&lt;([@#!][\w^|-]+)&gt;", r"<\1>", text)
+    return linked(workspace, text)
+
+
+def rich_text(text: str) -> Blocks:
+    """The rich_text block that a client sends beside the text."""
+    inner: list[Json] = []
+    for part in re.split(r"(<@\w+>)", text):
+        if part.startswith("<@"):
+            inner.append({"type": "user", "user_id": part[2:-1]})
+        elif part:
+            plain = part.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+            inner.append({"type": "text", "text": plain})
+    return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": inner}]}]
 
 
 def linked(workspace: Workspace, text: str, *, with_names: bool = False) -> str:
@@ -74,6 +94,20 @@ def event_callback(workspace: Workspace, event: Json) -> Json:
         "is_ext_shared_channel": False,
         "event_context": "4-" + secrets.token_hex(6),
     }
+
+
+def message_event(workspace: Workspace, channel: Channel, happening: Happening) -> Json:
+    """The `message` event of a post, an edit or a deletion."""
+    kind = {"im": "im", "groups": "group"}.get(channel.kind, "channel")
+    shown = shape(workspace, happening.message)
+    if happening.before is None:
+        return shown | {"channel": channel.id, "event_ts": shown["ts"], "channel_type": kind}
+    ts = workspace.new_ts()
+    event: Json = {"type": "message", "subtype": happening.subtype, "channel": channel.id, "channel_type": kind}
+    event |= {"ts": ts, "event_ts": ts, "hidden": True, "previous_message": shape(workspace, happening.before)}
+    if happening.subtype == "message_deleted":
+        return event | {"deleted_ts": happening.message.ts}
+    return event | {"message": shown}
 
 
 def choice(element: Json, value: str | None) -> Json:

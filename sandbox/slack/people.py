@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from sandbox.slack.blockrules import elements
 from sandbox.slack.errors import PersonError, SlackError
 from sandbox.slack.methods import shape
 from sandbox.slack.oracle import Oracle
-from sandbox.slack.records import Call, Channel, Envelope, Json, Message, User
+from sandbox.slack.records import Call, Channel, Envelope, Happening, Json, Message, User
 from sandbox.slack.responses import ResponseTarget, Tickets, respond
 from sandbox.slack.socketmode import SocketHub
 from sandbox.slack.workspace import Workspace
@@ -38,6 +39,7 @@ class People:
         self._sockets = sockets
         self._tickets = tickets
         self._oracle = oracle
+        workspace.on_message = self._happened
 
     # doing
 
@@ -72,11 +74,8 @@ class People:
         who, where = self._present(user, channel)
         if where.is_archived:
             raise PersonError(f"#{where.name} is archived")
-        message = self.workspace.post(where.id, who.id, payloads.linked(self.workspace, text), thread_ts=thread_ts)
-        if f"message.{where.kind}" in self.workspace.app.events and self._bot_in(where):
-            event = shape(self.workspace, message) | {"channel": where.id, "event_ts": message.ts}
-            self.event(event | {"channel_type": {"im": "im", "groups": "group"}.get(where.kind, "channel")})
-        return message
+        written = payloads.typed_text(self.workspace, text)
+        return self.workspace.post(where.id, who.id, written, blocks=payloads.rich_text(written), thread_ts=thread_ts)
 
     def mention(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
         """Write a message that mentions the bot; it gets `app_mention` where it is a member."""
@@ -85,6 +84,7 @@ class People:
         if "app_mention" in self.workspace.app.events and self._bot_in(self._channel(channel)):
             made = shape(self.workspace, message)
             made |= {"type": "app_mention", "channel": message.channel, "event_ts": message.ts}
+            made["client_msg_id"] = str(uuid.uuid4())
             self.event(made)
         return message
 
@@ -149,21 +149,13 @@ class People:
         """Change a message without the bot, leaving blocks only when the text stays."""
         where = self._channel(channel)
         message = self._message(where, ts)
-        with self.workspace.change():
-            before = shape(self.workspace, message)
-            message.text, message.blocks = text, []
-            message.edited = {"user": self._user(by).id if by else message.user, "ts": self.workspace.new_ts()}
-        self._changed(where, "message_changed", {"message": shape(self.workspace, message), "previous_message": before})
+        editor = self._user(by).id if by else message.user
+        self.workspace.edit(message, by=editor, text=text, blocks=[])
         return message
 
     def delete_message(self, channel: str, ts: str) -> None:
         """Delete a message without the bot, as an admin or a retention rule does."""
-        where = self._channel(channel)
-        message = self._message(where, ts)
-        with self.workspace.change():
-            before = shape(self.workspace, message)
-            message.deleted = True
-        self._changed(where, "message_deleted", {"deleted_ts": ts, "previous_message": before})
+        self.workspace.remove(self._message(self._channel(channel), ts))
 
     # looking
 
@@ -251,11 +243,13 @@ class People:
     def _bot_in(self, channel: Channel) -> bool:
         return self.workspace.app.bot_user in channel.members
 
-    def _changed(self, channel: Channel, subtype: str, keys: Json) -> None:
-        if f"message.{channel.kind}" in self.workspace.app.events and self._bot_in(channel):
-            ts = self.workspace.new_ts()
-            event: Json = {"type": "message", "subtype": subtype, "channel": channel.id, "ts": ts, "event_ts": ts}
-            self.event(event | keys)
+    def _happened(self, happening: Happening) -> None:
+        """The app's `message` event, where it subscribed and its bot is a member. Its own messages come too."""
+        message = happening.message
+        channel = self.workspace.channels[message.channel]
+        subscribed = f"message.{channel.kind}" in self.workspace.app.events
+        if subscribed and self._bot_in(channel) and self._sockets.running:
+            self.event(payloads.message_event(self.workspace, channel, happening))
 
     # answers inside an acknowledgement
 

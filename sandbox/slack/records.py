@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 Json = dict[str, Any]
 Blocks = list[Json]
@@ -75,6 +75,15 @@ class Message:
     broadcast: bool = False
     reactions: dict[str, list[str]] = field(default_factory=dict)
     deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A message that everybody can see was posted, changed or deleted; `before` is None for a post."""
+
+    subtype: Literal["", "message_changed", "message_deleted"]
+    message: Message
+    before: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,18 +126,15 @@ def respond(workspace: Workspace, oracle: Oracle, target: ResponseTarget, body: 
         oracle.note(call.method, "no_original", "a command's own response cannot be replaced or deleted")
         raise SlackError("invalid_arguments")
     if body.get("delete_original") is True and original is not None:
-        with workspace.change():
-            original.deleted = True
+        workspace.remove(original)
         return
     oracle.judge_body(call.method, body)
     blocks = body.get("blocks") or []
     if wants_original and original is not None:
-        with workspace.change():
-            original.text = str(body.get("text") or "")
-            original.blocks = workspace.with_ids(blocks)
-            original.edited = {"user": workspace.app.bot_user, "ts": workspace.new_ts()}
-            if body.get("metadata") is not None:
-                original.metadata = body["metadata"] or None
+        fields: Json = {"text": str(body.get("text") or ""), "blocks": blocks}
+        if body.get("metadata") is not None:
+            fields["metadata"] = body["metadata"] or None
+        workspace.edit(original, by=workspace.app.bot_user, **fields)
         return
     kind = body.get("response_type") or "ephemeral"
     if kind not in {"ephemeral", "in_channel"}:

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from sandbox.slack.admin import Admin
 from sandbox.slack.control import control_routes
 from sandbox.slack.cut import CuttableProtocol
 from sandbox.slack.faults import FaultMenu
@@ -40,6 +41,7 @@ class SlackSandbox:
         self.sockets = SocketHub(self.workspace, self.tickets, self.faults)
         self.api = WebApi(self.workspace, self.oracle, self.tickets, self.faults)
         self.people = People(self.workspace, self.sockets, self.tickets, self.oracle)
+        self.admin = Admin(self.people, self.sockets)
         self._ping_interval_s = ping_interval_s
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -104,7 +106,7 @@ class SlackSandbox:
                 Route("/commands/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 Route("/actions/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 WebSocketRoute("/link/", self.sockets.serve),
-                *control_routes(self.people, self.faults, self.sockets, self.api),
+                *control_routes(self.people, self.admin, self.faults, self.sockets, self.api),
             ]
         )
 

@@ -59,6 +59,11 @@ class SocketHub:
         with self._workspace.lock:
             return sum(not socket.closing for socket in self._sockets)
 
+    @property
+    def running(self) -> bool:
+        """Whether envelopes can be delivered at all."""
+        return self.loop is not None
+
     # called from any thread
 
     def deliver(self, kind: str, payload: Json, *, on_settled: OnSettled | None = None) -> Envelope:
@@ -118,7 +123,8 @@ class SocketHub:
             "envelope_id": envelope.envelope_id,
             "type": envelope.kind,
             "payload": envelope.payload,
-            "accepts_response_payload": envelope.kind != "events_api",
+            "accepts_response_payload": envelope.kind == "slash_commands"
+            or envelope.payload.get("type") == "view_submission",
         }
         if envelope.kind == "events_api":
             retries = envelope.attempts if reason else 0

@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
-from sandbox.slack.records import Blocks, Call, Channel, Envelope, Json, Message, User, Usergroup, Violation
+from sandbox.slack.records import Blocks, Call, Channel, Envelope, Happening, Json, Message, User, Usergroup, Violation
 
 DEFAULT_SCOPES = frozenset({
     "commands", "chat:write", "channels:read", "channels:history", "groups:read", "groups:history",
     "im:history", "im:read", "im:write", "users:read", "usergroups:read", "files:write", "files:read",
     "reactions:write", "app_mentions:read",
 })  # fmt: skip
-DEFAULT_EVENTS = frozenset({"app_mention", "message.im", "user_change", "subteam_members_changed"})
+DEFAULT_EVENTS = frozenset({
+    "app_home_opened", "app_mention", "message.im", "user_change", "subteam_members_changed", "channel_archive",
+})  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -56,6 +59,7 @@ class Workspace:
         self.envelopes: list[Envelope] = []
         self.violations: list[Violation] = []
         self.plan_has_usergroups = True
+        self.on_message: Callable[[Happening], None] | None = None
         self._numbers = itertools.count(1)
         self._last_us = 0
         self.add_user(self.app.name, user_id=self.app.bot_user, is_bot=True)
@@ -203,7 +207,28 @@ class Workspace:
                 broadcast=broadcast,
             )
             self.messages.append(message)
+            self._tell(Happening("", message))
             return message
+
+    def edit(self, message: Message, *, by: str, **fields: Any) -> None:
+        """Change `text`, `blocks`, `attachments` or `metadata` of a message."""
+        with self.change():
+            before = copy.copy(message)
+            for name, value in fields.items():
+                setattr(message, name, self.with_ids(value) if name == "blocks" else copy.deepcopy(value))
+            message.edited = {"user": by, "ts": self.new_ts()}
+            self._tell(Happening("message_changed", message, before))
+
+    def remove(self, message: Message) -> None:
+        """Delete a message; its replies stay."""
+        with self.change():
+            before = copy.copy(message)
+            message.deleted = True
+            self._tell(Happening("message_deleted", message, before))
+
+    def _tell(self, happening: Happening) -> None:
+        if happening.message.ephemeral_to is None and self.on_message is not None:
+            self.on_message(happening)
 
     def message(self, channel: str, ts: str) -> Message | None:
         """A message that everybody in the channel can see, or None."""

@@ -9,7 +9,7 @@ from slack_bolt import Ack, App, Respond, Say
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 
-from sandbox.slack import PersonError, SlackSandbox
+from sandbox.slack import Fault, PersonError, SlackSandbox
 from sandbox.slack.records import Json
 from tests.shared import shared
 
@@ -18,6 +18,22 @@ CONFIRM = {
     "text": {"type": "plain_text", "text": "Restart decode?"},
     "confirm": {"type": "plain_text", "text": "Yes"},
     "deny": {"type": "plain_text", "text": "No"},
+}
+
+
+MODAL: Json = {
+    "type": "modal",
+    "callback_id": "why",
+    "title": {"type": "plain_text", "text": "Why?"},
+    "submit": {"type": "plain_text", "text": "Send"},
+    "blocks": [
+        {
+            "type": "input",
+            "block_id": "reason",
+            "label": {"type": "plain_text", "text": "Reason"},
+            "element": {"type": "plain_text_input", "action_id": "text"},
+        }
+    ],
 }
 
 
@@ -44,10 +60,10 @@ def plan_blocks() -> list[Json]:
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackSandbox]:
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
-    made = SlackSandbox(reference=shared("slack"))
+    made = SlackSandbox(reference=shared("slack"), ping_interval_s=0.2)
     made.workspace.add_user("ana")
     made.workspace.add_user("ben")
-    made.workspace.add_channel("ops", [u.id for u in made.workspace.users.values()])
+    made.workspace.add_channel("ops", [u.id for u in made.workspace.users.values()], channel_id="C0OPS")
     with made:
         yield made
 
@@ -78,6 +94,23 @@ def app(sandbox: SlackSandbox) -> Iterator[App]:
     def details(ack: Ack, respond: Respond) -> None:
         ack()
         respond("the diff", replace_original=False)
+
+    @bolt.command("/ask")
+    def ask(ack: Ack, body: Json, client: WebClient) -> None:
+        ack("asking")
+        client.views_open(trigger_id=body["trigger_id"], view=MODAL)
+
+    @bolt.view("why")
+    def why(ack: Ack, view: Json) -> None:
+        value = view["state"]["values"]["reason"]["text"]["value"]
+        if value:
+            ack()
+        else:
+            ack(response_action="errors", errors={"reason": "say why"})
+
+    @bolt.event("user_change")
+    def user_changed(event: Json, client: WebClient) -> None:
+        client.chat_postMessage(channel="C0OPS", text=f"{event['user']['name']} deleted={event['user']['deleted']}")
 
     @bolt.event("app_mention")
     def mentioned(event: Json, say: Say) -> None:
@@ -135,3 +168,49 @@ def test_a_mention_in_a_thread_is_answered_in_that_thread(sandbox: SlackSandbox,
     assert [line["thread_ts"] for line in sandbox.people.transcript("ops")] == [None, parent.ts, parent.ts]
     assert sandbox.people.wait_for(lambda: all(e.acked_ms is not None for e in sandbox.people.envelopes))
     assert sandbox.workspace.violations == []
+
+
+def test_a_modal_opens_keeps_its_errors_and_closes(sandbox: SlackSandbox, app: App) -> None:
+    assert sandbox.people.command("ana", "ops", "/ask").wait()
+    assert saw(sandbox, "asking")
+    assert sandbox.people.wait_for(lambda: sandbox.workspace.views)
+    view_id = next(iter(sandbox.workspace.views))
+
+    def submit(value: str) -> None:
+        values = {"reason": {"text": {"type": "plain_text_input", "value": value}}}
+        assert sandbox.people.submit_view("ana", view_id, values).wait()
+
+    submit("")
+    assert sandbox.workspace.views[view_id]["_errors"] == {"reason": "say why"}
+    with pytest.raises(PersonError, match="no open view"):
+        sandbox.people.submit_view("ben", view_id, {})
+    submit("because")
+    assert sandbox.workspace.views == {}
+    assert sandbox.workspace.violations == []
+
+
+def test_two_people_click_at_the_same_time_and_both_clicks_arrive(sandbox: SlackSandbox, app: App) -> None:
+    sandbox.people.command("ana", "ops", "/knob list")
+    assert saw(sandbox, "plan: list")
+    ts = sandbox.people.transcript("ops")[-1]["ts"]
+    clicks = [sandbox.people.click(who, "ops", ts, "details") for who in ("ana", "ben")]
+    assert all(click.wait() for click in clicks)
+    assert sandbox.people.wait_for(lambda: texts(sandbox).count("the diff") == 2)
+    ana, ben = sandbox.workspace.find_user("ana"), sandbox.workspace.find_user("ben")
+    assert ana is not None
+    assert ben is not None
+    readers = [line["ephemeral_to"] for line in sandbox.people.transcript("ops")[1:]]
+    assert sorted(readers) == sorted([ana.id, ben.id])
+
+
+def test_a_deactivated_person_is_announced_to_the_app(sandbox: SlackSandbox, app: App) -> None:
+    sandbox.admin.set_user("ben", deleted=True)
+    assert saw(sandbox, "ben deleted=True")
+    with pytest.raises(PersonError, match="deactivated"):
+        sandbox.people.command("ben", "ops", "/knob list")
+
+
+def test_bolt_runs_a_doubled_command_twice(sandbox: SlackSandbox, app: App) -> None:
+    sandbox.faults.add(Fault("duplicate_envelope", "slash_commands"))
+    sandbox.people.command("ana", "ops", "/knob list")
+    assert sandbox.people.wait_for(lambda: texts(sandbox).count("plan: list") == 2)
