@@ -123,13 +123,13 @@ def _check_collisions(fleet: Fleet, problems: Problems) -> None:
 
 
 def _check_orders(fleet: Fleet, problems: Problems) -> None:
+    below = {name: frozenset(_reachable(fleet, name)) for name in fleet.services}
     for order, services in fleet.restarts.items():
         path: Path = ("restarts", order)
         _exist(problems, path, services, Kind("restart.service", "service", fleet.services))
         for i, name in enumerate(services):
-            needed = set(_reachable(fleet, name)) - {name}
-            late = [other for other in services[i + 1 :] if other in needed]
-            circle = [other for other in late if name in set(_reachable(fleet, other))]
+            late = [other for other in services[i + 1 :] if other in below.get(name, ())]
+            circle = [other for other in late if name in below[other]]
             if late and not circle:
                 problems.add(
                     (*path, i),

@@ -57,8 +57,10 @@ rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence")
 timing_keys = ("approval", "lease", "wait_slice", "poll", "bake", "reach", "health_confirmations")
 cron_pattern = r"[0-9A-Za-z*/,#?-]+( +[0-9A-Za-z*/,#?-]+){4}"
 cron_words = frozenset(
-    ["sun", "mon", "tue", "wed", "thu", "fri", "sat", "l"]
-    + ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    (
+        *("sun", "mon", "tue", "wed", "thu", "fri", "sat", "l"),
+        *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
+    )
 )
 
 

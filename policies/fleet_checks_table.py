@@ -120,7 +120,7 @@ class Table:
             )
             return
         seen: set[str] = set()
-        for name_node, value in node.value:
+        for name_node, value in self.reader.not_too_many(path, list(node.value)):
             name = str(name_node.value) if isinstance(name_node, yaml.ScalarNode) else ""
             if not name or name == "<<" or name in seen:
                 continue

@@ -39,6 +39,8 @@ unit_s = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decima
 int_pattern = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 float_pattern = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
 max_text = 8192
+max_entries = 500  # of one list or one section: checks across entries are quadratic
+E = TypeVar("E")
 W = TypeVar("W", bound=str)
 
 
@@ -177,11 +179,18 @@ class Reader:
         """The members of a list."""
         self.mark(path, node)
         if isinstance(node, yaml.SequenceNode):
-            return list(node.value)
+            return self.not_too_many(path, list(node.value))
         text = plain(node)
         hint = f"write [{text}]" if text and len(text) < 60 and not is_empty(node) else "write [one, two]"
         self.wrong(path, "type.list", "a list", node, hint)
         return []
+
+    def not_too_many(self, path: Path, entries: list[E]) -> list[E]:
+        """The entries, cut at the limit with an error."""
+        if len(entries) > max_entries:
+            message = f"{len(entries)} entries, expected at most {max_entries}"
+            self.problems.add(path, "list.too_many", message, "split the fleet into several files, one a fleet")
+        return entries[:max_entries]
 
     def texts(self, path: Path, node: yaml.Node, read: Callable[[Path, yaml.Node], str]) -> tuple[str, ...]:
         """A list of strings, not empty, none twice."""

@@ -35,6 +35,7 @@ class Composer(yaml.SafeLoader):
         super().__init__(text)
         self.depth = 0
         self.aliases = 0
+        self.nodes = 0
         self.sizes: dict[int, int] = {}  # id of a finished node -> nodes in it with aliases written out
         self.open_anchors: set[str] = set()
 
@@ -54,6 +55,9 @@ class Composer(yaml.SafeLoader):
                 f"the tag {quote(str(event.tag))} is not read here, expected a plain value",
                 "remove the tag; write text in quotes and numbers bare",
             )
+        self.nodes += 1
+        if self.nodes > max_nodes:
+            raise Limit(line, "yaml.size", f"more than {max_nodes} values", tree_hint)
         self.depth += 1
         if self.depth > max_depth:
             raise Limit(line, "yaml.depth", f"nested deeper than {max_depth} levels", tree_hint)
@@ -91,12 +95,11 @@ class Composer(yaml.SafeLoader):
 
 def compose(text: str, problems: Problems) -> yaml.MappingNode | None:
     """The top mapping of the only document, or None with the reason in `problems`."""
-    size = len(text.encode("utf-8", errors="surrogatepass"))
-    if size > max_bytes:
+    if len(text.encode("utf-8", errors="surrogatepass")) > max_bytes:
         problems.add_line(
             1,
             "file.too_large",
-            f"the file has {size} bytes, expected at most {max_bytes} (256 KiB)",
+            f"the file is too large, expected at most {max_bytes} bytes (256 KiB)",
             "a fleet file is written by people; check that this is the right file",
         )
         return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 
+import yaml
+
 from policies.fleet import Fleet
 from policies.fleet_checks import FleetError, Problems
 from policies.fleet_checks_knobs import read_knobs
@@ -71,14 +73,15 @@ def read_fleet(text: str, file: str) -> FleetReading:
 
 def _read(top: Table, text: str) -> Fleet:
     if top.need("version", "version: 1"):
-        top.whole("version", 1, 1, 1)
+        top.word("version", ("1",), "version.unknown")
     top.need("name", "name: NAME")
     top.need("hosts", "hosts: {gpu1: {address: 192.0.2.11, user: clawback}}")
     top.need("services", "services: with one service or more")
     prometheus = top.table("prometheus", ("url",))
     hosts, services = read_hosts(top), read_services(top)
-    for key, found in (("hosts", hosts), ("services", services)):
-        if key in top and not found and not any(e.code == "type.mapping" for e in top.reader.problems.errors):
+    for key in ("hosts", "services"):
+        node = top.nodes.get(key)
+        if isinstance(node, yaml.MappingNode) and not node.value:
             top.reader.problems.add(
                 top.at(key), "list.empty", f"no {key}, expected one or more", f"add one below `{key}:`"
             )
