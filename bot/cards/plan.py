@@ -47,7 +47,7 @@ def plan_blocks(story: Story) -> list[Block]:
         [order_line(p) for p in planned.plans[:MOST_ORDERS]],
         some(load),
         some(warnings),
-        [*_policy(planned), undo_line(plan)],
+        [*_policy(planned, open_=change.state == "planned"), undo_line(plan)],
     ]
     return [section(*part) for part in parts if part]
 
@@ -117,11 +117,11 @@ def undo_line(plan: Plan) -> Markup:
     return say("plan.undo", undo=say("plan.undo-mixed"))
 
 
-def _policy(planned: Planned) -> list[Markup]:
+def _policy(planned: Planned, *, open_: bool) -> list[Markup]:
     said = [say("plan.policy", said=sentence(f)) for f in planned.findings]
     if planned.approvals == 0:
         said.append(say("plan.no-approval"))
-    if not planned.dry:
+    if open_ and not planned.dry:
         said.append(say("plan.until", until=planned.expires_at))
     return some(said)
 

@@ -1,0 +1,165 @@
+"""The bot's ear: Slack -> inbox -> doorbell -> acknowledged. It decides nothing and never waits for a host.
+
+What was acknowledged is recorded; what cannot be recorded is said to have done nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import structlog
+from slack_bolt import Ack, App
+from slack_bolt.adapter.socket_mode import SocketModeHandler
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk import WebClient
+
+from bot.answering import Answerer
+from bot.cards.answers import told
+from bot.cards.buttons import PREFIX
+from bot.heard import HeardAction, HeardCommand, HeardMention, action_of, command_of, mention_of
+from bot.messages import say
+from bot.slack import is_loopback
+from policies.errors import OpsError, StoreUnavailable
+from workers.inbox import Inbox
+from workers.queue import Doorbell
+
+log = structlog.get_logger(__name__)
+
+COMMANDS = ("/knob", "/deploy", "/cause")
+LISTENERS = 32  # Source: FACTS-slack 5.1, five busy listeners of the default make the sixth command fail
+SILENT_S = 90.0  # Source: FACTS-slack 5.8, a socket can stay open and deliver nothing; pings come every 10 s
+PING_S = 10.0
+CONNECT_PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+EXIT_SILENT = 75  # EX_TEMPFAIL: start me again
+
+
+class Ear:
+    """Puts what Slack sends into the inbox and rings for it."""
+
+    def __init__(self, inbox: Inbox, doorbell: Doorbell, answerer: Answerer) -> None:
+        self._inbox = inbox
+        self._doorbell = doorbell
+        self._answerer = answerer
+
+    def command(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A slash command. The failure to record it is said with the acknowledgement itself."""
+        problem = self._record(*command_of(body))
+        if problem is None:
+            ack()
+        else:
+            ack(text=problem, response_type="ephemeral")
+
+    def action(self, ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        """A click. An acknowledgement shows nothing, so a failure is said behind it."""
+        key, heard = action_of(body, action)
+        problem = self._record(key, heard)
+        ack()
+        if problem is not None:
+            self._answerer.answer(heard, told(problem))
+
+    def mention(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A mention by a person."""
+        found = mention_of(body)
+        problem = self._record(*found) if found is not None else None
+        ack()
+        if problem is not None and found is not None:
+            self._answerer.answer(found[1], told(problem))
+
+    def _record(self, key: str, heard: HeardCommand | HeardAction | HeardMention) -> str | None:
+        """Why it could not be recorded; None when it was, now or before."""
+        try:
+            received = self._inbox.put(key, heard.model_dump(mode="json"))
+        except OpsError as error:
+            log.error("not recorded", kind=heard.kind, error=error.message)  # noqa: TRY400 - the reason is in it
+            return say("asked.not-recorded", why=error.message)
+        if received.first:
+            try:
+                self._doorbell.ring("ask", "hear", received.id)
+            except StoreUnavailable as error:
+                # it is recorded; a worker's tick finds it waiting
+                log.warning("bell not rung", kind=heard.kind, error=error.message)
+        return None
+
+
+def build_app(client: WebClient, ear: Ear) -> App:
+    """The Bolt app. Its start needs nothing from Slack: who the token belongs to is not asked."""
+    app = App(
+        client=client,
+        authorize=_authorize(client.token or ""),
+        token_verification_enabled=False,
+        listener_executor=ThreadPoolExecutor(LISTENERS, thread_name_prefix="listener"),
+    )
+    for command in COMMANDS:
+        app.command(command)(ear.command)
+    app.action(re.compile(f"^{re.escape(PREFIX)}"))(ear.action)
+    app.event("app_mention")(ear.mention)
+    app.event(re.compile(".*"))(_only_acknowledged)
+    return app
+
+
+def _authorize(token: str) -> Callable[..., AuthorizeResult]:
+    def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
+        return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=token)
+
+    return authorize
+
+
+def _only_acknowledged(ack: Ack) -> None:
+    """An event that the app is subscribed to and that means nothing here."""
+    ack()
+
+
+class Socket:
+    """The Socket Mode connection with a watchdog: one that is silent for too long ends the process."""
+
+    def __init__(self, app: App, app_token: str, clock: Callable[[], float] = time.time) -> None:
+        self._handler = SocketModeHandler(app, app_token, ping_interval=PING_S)
+        if is_loopback(app.client.base_url):
+            self._handler.client.proxy = None
+        self._clock = clock
+        self._heard_at = clock()
+        self._handler.client.on_message_listeners.append(self._heard)
+
+    def run(self, ending: threading.Event) -> int:
+        """Listen until `ending`; the exit code of the process."""
+        if not self._connect(ending):
+            return 0
+        log.info("bot listens")
+        while not ending.wait(1.0):
+            if self.silent_s() > SILENT_S:
+                log.error("socket is silent", silent_s=round(self.silent_s()))
+                return EXIT_SILENT
+        return 0
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._handler.client.close()
+
+    def silent_s(self) -> float:
+        """Seconds since anything came over the socket, pings counted."""
+        session = self._handler.client.current_session
+        pinged = getattr(session, "last_ping_pong_time", None) or 0.0
+        return self._clock() - max(self._heard_at, float(pinged))
+
+    def _heard(self, _message: str) -> None:
+        self._heard_at = self._clock()
+
+    def _connect(self, ending: threading.Event) -> bool:
+        failures = 0
+        while not ending.is_set():
+            try:
+                self._handler.client.connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt comes
+                pause_s = CONNECT_PAUSES_S[min(failures, len(CONNECT_PAUSES_S) - 1)]
+                log.warning("slack not reached", error=f"{type(error).__name__}: {error}"[:200], pause_s=pause_s)
+                failures += 1
+                ending.wait(pause_s)
+            else:
+                self._heard_at = self._clock()
+                return True
+        return False

@@ -1,0 +1,163 @@
+"""`clawback bot`, `clawback worker`, `clawback narrator`: one role in one process, until SIGTERM."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+import click
+import structlog
+from pydantic import SecretStr
+
+from bot.cli.store import store_url
+from bot.settings import Settings, read_settings
+from policies.errors import SettingsError
+from workers.queue import QUEUES, serve
+from workers.wiring import Wiring, open_wiring
+
+PR_SET_PDEATHSIG = 1
+TICK_S = 0.5
+EAR_TIMEOUT_S = 1.5  # Slack waits 3 s for an acknowledgement; Redis gets half of that
+
+Child = click.option("--parent", type=int, hidden=True, help="End when the process with this id ends.")
+
+
+@click.command(name="bot")
+@Child
+def bot(parent: int | None) -> None:
+    """Listen to Slack by Socket Mode; record and acknowledge what people say."""
+    settings = begin("bot", parent)
+    app_token = settings.secret("SLACK_APP_TOKEN")
+    bot_token = settings.secret("SLACK_BOT_TOKEN")
+    wiring = wire(settings, store_url(settings))
+
+    from bot.answering import Answerer
+    from bot.app import Ear, Socket, build_app
+    from bot.slack import make_client
+    from workers.inbox import Inbox
+    from workers.queue import Doorbell
+    from workers.store import connect
+
+    quick = connect(impatient(store_url(settings).get_secret_value()), retries=0)
+    client = make_client(bot_token, settings.api_url)
+    app = build_app(client, Ear(Inbox(quick), Doorbell(quick), Answerer(client)))
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    socket = Socket(app, app_token)
+    code = socket.run(ending)
+    socket.close()
+    wiring.redis.close()
+    quick.close()
+    sys.stdout.flush()
+    # a watchdog that fired must not wait for the threads that it fired about
+    os._exit(code)
+
+
+@click.command(name="worker")
+@click.option("--queue", "queues", multiple=True, type=click.Choice([q for q in QUEUES if q != "narrate"]))
+@Child
+def worker(queues: tuple[str, ...], parent: int | None) -> None:
+    """Plan and answer (queue `ask`), act on hosts (queue `act`); both where no queue is named."""
+    chosen = queues or ("ask", "act")
+    settings = begin("worker", parent)
+    wiring = wire(settings, store_url(settings))
+    table: dict[str, Callable[[str], object]] = dict(wiring.table)
+    ticks: list[Callable[[], object]] = [wiring.sweep]
+    if "ask" in chosen:
+        from bot.jobs import Jobs
+
+        jobs = Jobs(wiring, settings)
+        table["hear"] = jobs.table["hear"]
+        ticks.append(jobs.hear_again)
+    serve(wiring.redis, chosen, table, name=f"worker-{'-'.join(chosen)}", tick=all_of(ticks))
+
+
+@click.command(name="narrator")
+@Child
+def narrator(parent: int | None) -> None:
+    """Draw the ledger into threads and cards."""
+    settings = begin("narrator", parent)
+    wiring = wire(settings, store_url(settings))
+
+    from bot.jobs import Jobs, NarratorTick
+
+    jobs = Jobs(wiring, settings)
+    serve(
+        wiring.redis,
+        ("narrate",),
+        {"draw": jobs.table["draw"]},
+        name="narrator",
+        tick=NarratorTick(jobs.narrator),
+        tick_s=TICK_S,
+    )
+
+
+def begin(role: str, parent: int | None) -> Settings:
+    """What every role starts with: settings, the log, and its end when its parent ends."""
+    if parent is not None:
+        end_with(parent)
+    set_up_log()
+    settings = read_settings()
+    structlog.get_logger("clawback").info("started", role=role, pid=os.getpid())
+    return settings
+
+
+def wire(settings: Settings, url: SecretStr) -> Wiring:
+    """The parts, put together for one process."""
+    return open_wiring(
+        fleet_file=settings.fleet_file(),
+        redis_url=url,
+        ssh_keys=settings.ssh_keys,
+        ssh_agent=settings.clawback_ssh_agent,
+        known_hosts=settings.clawback_known_hosts,
+    )
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel send SIGTERM when the parent dies, however it dies. Linux only; elsewhere nothing happens.
+
+    Raises: SettingsError when the parent is gone already.
+    """
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SettingsError(f"the parent {parent} has ended", hint="start `clawback up` again")
+
+
+def set_up_log() -> None:
+    """One JSON object a line on stderr, with the time and without anything secret."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+    )
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
+
+
+def impatient(url: str) -> str:
+    """The address of Redis with a limit on each wait, for those who must answer Slack in time."""
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}socket_timeout={EAR_TIMEOUT_S}"
+
+
+def all_of(ticks: list[Callable[[], object]]) -> Callable[[], None]:
+    """One tick that does all of them; the first that fails ends this turn."""
+
+    def tick() -> None:
+        for one in ticks:
+            one()
+
+    return tick

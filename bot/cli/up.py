@@ -1,0 +1,129 @@
+"""`clawback up`: bot, workers and narrator in one process tree, with an embedded Valkey unless REDIS_URL is set."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import click
+import structlog
+
+from bot.cli.roles import set_up_log
+from bot.settings import read_settings
+from workers.live import EmbeddedStore
+from workers.wiring import load_fleet
+
+log = structlog.get_logger("clawback")
+
+ROLES: tuple[tuple[str, ...], ...] = (
+    ("bot",),
+    ("worker", "--queue", "ask"),
+    ("worker", "--queue", "ask"),
+    ("worker", "--queue", "act"),
+    ("worker", "--queue", "act"),
+    ("narrator",),
+)
+PAUSES_S = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+STEADY_S = 60.0  # a child that lived for so long starts its pauses anew
+STOP_S = 20.0
+LOOK_S = 0.2
+RUN = "from bot.cli import main; main()"
+
+
+@dataclass(slots=True)
+class Child:
+    """One role. `due` is when it starts (again), on the monotonic clock; `deaths` since it was last steady."""
+
+    role: tuple[str, ...]
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    due: float = 0.0
+    deaths: int = 0
+    codes: list[int] = field(default_factory=list)
+
+
+class Tree:
+    """Children that are started again when they end, until all of them are ended together."""
+
+    def __init__(self, roles: tuple[tuple[str, ...], ...], env: dict[str, str]) -> None:
+        self._children = [Child(role) for role in roles]
+        self._env = env
+
+    def run(self, ending: threading.Event, store: EmbeddedStore | None = None) -> None:
+        """Keep everything running until `ending`, then end it. Call from the main thread.
+
+        The kernel ends the children of a thread with that thread, so they are started here and nowhere else.
+        """
+        try:
+            while not ending.wait(LOOK_S):
+                if store is not None and not store.alive:
+                    log.warning("valkey ended and is started again")
+                    store.revive()
+                for child in self._children:
+                    self._look(child)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """SIGTERM to everybody, SIGKILL to those who stay."""
+        running = [child.process for child in self._children if child.process is not None]
+        for process in running:
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + STOP_S
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _look(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is not None:
+            code = child.process.poll()
+            if code is None:
+                return
+            child.process = None
+            child.codes = [*child.codes[-9:], code]
+            child.deaths = 1 if now - child.began > STEADY_S else child.deaths + 1
+            pause_s = PAUSES_S[min(child.deaths, len(PAUSES_S)) - 1]
+            child.due = now + pause_s
+            log.warning("ended", role=" ".join(child.role), code=code, again_in_s=pause_s)
+        if now >= child.due:
+            self._start(child)
+
+    def _start(self, child: Child) -> None:
+        command = [sys.executable, "-c", RUN, *child.role, "--parent", str(os.getpid())]
+        child.process = subprocess.Popen(command, env=self._env, stdin=subprocess.DEVNULL)
+        child.began = time.monotonic()
+        log.info("starts", role=" ".join(child.role), pid=child.process.pid)
+
+
+@click.command(name="up")
+def command() -> None:
+    """Run everything until SIGTERM or Ctrl-C."""
+    set_up_log()
+    settings = read_settings()
+    # said here once, before six children say it
+    settings.secret("SLACK_BOT_TOKEN")
+    settings.secret("SLACK_APP_TOKEN")
+    load_fleet(settings.fleet_file())
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    with ExitStack() as stack:
+        env = dict(os.environ)
+        store = None
+        if settings.redis_url is None:
+            store = stack.enter_context(EmbeddedStore(settings.clawback_data))
+            env["REDIS_URL"] = store.url
+            log.info("valkey runs", folder=str(settings.clawback_data))
+        Tree(ROLES, env).run(ending, store)
+    log.info("ended", role="up")
