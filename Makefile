@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lock clean
+.PHONY: help install demo test lint check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,16 +25,20 @@ demo: install ## play the story on the sandbox: real systemd, real ssh, a local 
 test: install ## every test, with real servers
 	$(BIN)/pytest
 
-check: install ## format, lint, types, import contracts, unit tests
+lint: install ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
+
+check: lint ## lint, and the tests that need no servers
 	$(BIN)/pytest tests/house tests/policies tests/bot -m "not real"
 
 lock: ## renew requirements/*.txt (needs pip-tools)
 	pip-compile -q --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe -o requirements/runtime.txt pyproject.toml
 	pip-compile -q --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe --extra sandbox --extra test -c requirements/runtime.txt -o requirements/dev.txt pyproject.toml requirements/build.in
+	pip-compile -q --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe -c requirements/runtime.txt -o requirements/build.txt requirements/build.in
 
 clean: ## remove what install made
 	rm -rf $(VENV)
