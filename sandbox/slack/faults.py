@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 FaultKind = Literal[
     "ratelimited",  # 429 with Retry-After
@@ -45,6 +45,8 @@ class FaultMenu:
 
     def add(self, fault: Fault) -> Fault:
         """Switch a fault on; it ends by itself after `count` uses (a negative count never ends)."""
+        if fault.kind not in get_args(FaultKind):
+            raise ValueError(f"fault {fault.kind!r}: expected one of {', '.join(get_args(FaultKind))}")
         with self._lock:
             self._faults.append(fault)
         return fault

@@ -70,23 +70,23 @@ class People:
         )
 
     def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
-        """Write a message; the app gets a `message` event where it subscribed to one."""
+        """Write a message; the app gets `app_mention` and `message` where it subscribed and is a member."""
         who, where = self._present(user, channel)
         if where.is_archived:
             raise PersonError(f"#{where.name} is archived")
         written = payloads.typed_text(self.workspace, text)
-        return self.workspace.post(where.id, who.id, written, blocks=payloads.rich_text(written), thread_ts=thread_ts)
+        message = self.workspace.post(
+            where.id, who.id, written, blocks=payloads.rich_text(written), thread_ts=thread_ts
+        )
+        mentioned = f"<@{self.workspace.app.bot_user}>" in written and where.kind != "im"
+        if mentioned and "app_mention" in self.workspace.app.events and self._bot_in(where):
+            event = shape(self.workspace, message) | {"client_msg_id": str(uuid.uuid4())}
+            self.event(event | {"type": "app_mention", "channel": where.id, "event_ts": message.ts})
+        return message
 
     def mention(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
-        """Write a message that mentions the bot; it gets `app_mention` where it is a member."""
-        bot = f"<@{self.workspace.app.bot_user}>"
-        message = self.say(user, channel, text if bot in text else f"{bot} {text}", thread_ts)
-        if "app_mention" in self.workspace.app.events and self._bot_in(self._channel(channel)):
-            made = shape(self.workspace, message)
-            made |= {"type": "app_mention", "channel": message.channel, "event_ts": message.ts}
-            made["client_msg_id"] = str(uuid.uuid4())
-            self.event(made)
-        return message
+        """Write a message that starts with a mention of the bot."""
+        return self.say(user, channel, f"<@{self.workspace.app.bot_user}> {text}", thread_ts)
 
     def click(
         self,
@@ -271,6 +271,8 @@ class People:
             if answer.get("response_action") == "errors":
                 self.workspace.views[view_id]["_errors"] = answer.get("errors")
             elif answer.get("response_action") in {"update", "push"}:
+                for found in self._oracle.validate("view", answer.get("view")):
+                    self._oracle.note("view_submission", "invalid_view", found.message, found.pointer)
                 self.workspace.views[view_id] |= answer.get("view") or {}
             else:
                 self.workspace.views.pop(view_id, None)

@@ -111,12 +111,12 @@ class SlackSandbox:
         )
 
     def stop(self) -> None:
-        """Close every socket and the port."""
+        """Close every socket and the port; the state stays, and `start(port=...)` brings it back."""
         if self._server is None or self._thread is None:
             return
         self._server.should_exit = True
         self._thread.join(15)
-        self.sockets.loop = None
+        self.sockets.went_down()
         self._server = self._thread = None
 
     def __enter__(self) -> Self:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from sandbox.slack.errors import PersonError
 from sandbox.slack.faults import FaultMenu
-from sandbox.slack.records import Envelope, Json
+from sandbox.slack.records import Envelope, Json, Violation
 from sandbox.slack.responses import Tickets
 from sandbox.slack.workspace import Workspace
 
@@ -68,6 +69,8 @@ class SocketHub:
 
     def deliver(self, kind: str, payload: Json, *, on_settled: OnSettled | None = None) -> Envelope:
         """Send an envelope of kind `events_api`, `slash_commands` or `interactive`; returns at once."""
+        if not self.running:
+            raise PersonError("the workspace is down: the sandbox is not running")
         envelope = Envelope(str(uuid.uuid4()), kind, payload)
         with self._workspace.change():
             self._workspace.envelopes.append(envelope)
@@ -88,7 +91,9 @@ class SocketHub:
     def _spawn(self, work: object) -> None:
         loop = self.loop
         if loop is None or not asyncio.iscoroutine(work):
-            raise RuntimeError("the sandbox is not running")
+            if asyncio.iscoroutine(work):
+                work.close()
+            raise PersonError("the workspace is down: the sandbox is not running")
 
         def start() -> None:
             task: asyncio.Task[None] = loop.create_task(work)
@@ -96,6 +101,17 @@ class SocketHub:
             task.add_done_callback(self._background.discard)
 
         loop.call_soon_threadsafe(start)
+
+    def went_down(self) -> None:
+        """The server stopped: nobody will acknowledge what is still open."""
+        self.loop = None
+        with self._workspace.change():
+            self._sockets.clear()
+            for envelope, _ in self._open.values():
+                if not envelope.settled.is_set():
+                    envelope.failure = "dispatch_failed"
+                    envelope.settled.set()
+            self._open.clear()
 
     # in the loop
 
@@ -123,8 +139,7 @@ class SocketHub:
             "envelope_id": envelope.envelope_id,
             "type": envelope.kind,
             "payload": envelope.payload,
-            "accepts_response_payload": envelope.kind == "slash_commands"
-            or envelope.payload.get("type") == "view_submission",
+            "accepts_response_payload": _takes_payload(envelope),
         }
         if envelope.kind == "events_api":
             retries = envelope.attempts if reason else 0
@@ -244,7 +259,17 @@ class SocketHub:
             envelope.late = waited_s > self.ack_limit_s
             payload = answer.get("payload")
             envelope.ack_payload = payload if isinstance(payload, dict) and payload else None
+        if envelope.ack_payload and not _takes_payload(envelope):
+            what = envelope.payload.get("type", envelope.kind)
+            self._workspace.record_violation(
+                Violation(str(what), "ack_payload_ignored", f"an acknowledgement of {what} carries nothing")
+            )
         if on_settled is not None and not envelope.late:
             on_settled(envelope)
         with self._workspace.change():
             envelope.settled.set()
+
+
+def _takes_payload(envelope: Envelope) -> bool:
+    """Whether the acknowledgement may carry an answer: a command's message, or what a modal does next."""
+    return envelope.kind == "slash_commands" or envelope.payload.get("type") == "view_submission"

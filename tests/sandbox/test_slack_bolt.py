@@ -56,20 +56,32 @@ def plan_blocks() -> list[Json]:
     ]
 
 
-@pytest.fixture
-def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackSandbox]:
-    for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="module")
+def running() -> Iterator[SlackSandbox]:
     made = SlackSandbox(reference=shared("slack"), ping_interval_s=0.2)
     made.workspace.add_user("ana")
     made.workspace.add_user("ben")
     made.workspace.add_channel("ops", [u.id for u in made.workspace.users.values()], channel_id="C0OPS")
-    with made:
+    with pytest.MonkeyPatch.context() as patch, made:
+        for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
+            patch.delenv(name, raising=False)
         yield made
 
 
 @pytest.fixture
-def app(sandbox: SlackSandbox) -> Iterator[App]:
+def sandbox(running: SlackSandbox) -> SlackSandbox:
+    """The workspace, without anything that an earlier test left."""
+    workspace = running.workspace
+    for record in (workspace.messages, workspace.calls, workspace.envelopes, workspace.violations, workspace.views):
+        record.clear()
+    for user in workspace.users.values():
+        user.deleted = False
+    return running
+
+
+@pytest.fixture(scope="module")
+def app(running: SlackSandbox) -> Iterator[App]:
+    sandbox = running
     bolt = App(client=WebClient(sandbox.bot_token, base_url=sandbox.base_url))
 
     @bolt.command("/knob")

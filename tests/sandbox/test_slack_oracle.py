@@ -317,6 +317,15 @@ def test_a_text_above_4000_characters_cannot_be_an_update(sandbox: SlackSandbox,
     assert refused(client, "chat.update", channel="C0OPS", ts=ts, text="y" * 4001)["error"] == "msg_too_long"
 
 
+def test_an_update_that_drops_blocks_without_saying_so_is_remembered(sandbox: SlackSandbox, client: WebClient) -> None:
+    ts = client.chat_postMessage(channel="C0OPS", text="x", blocks=[section()])["ts"]
+    assert client.chat_update(channel="C0OPS", ts=ts, text="y")["message"].get("blocks") is None
+    assert codes(sandbox) == ["blocks_dropped"]
+    ts = client.chat_postMessage(channel="C0OPS", text="x", blocks=[section()])["ts"]
+    client.chat_update(channel="C0OPS", ts=ts, text="y", blocks=[])
+    assert codes(sandbox) == ["blocks_dropped"]
+
+
 def test_a_reply_addressed_to_a_reply_is_remembered(sandbox: SlackSandbox, client: WebClient) -> None:
     parent = client.chat_postMessage(channel="C0OPS", text="x")["ts"]
     reply = client.chat_postMessage(channel="C0OPS", text="y", thread_ts=parent)["ts"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from urllib.error import URLError
 
 import pytest
 from slack_sdk import WebClient
@@ -17,8 +18,9 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from sandbox.slack import Fault, SlackSandbox
+from sandbox.slack import Fault, PersonError, SlackSandbox
 from sandbox.slack.faults import FaultKind
+from sandbox.slack.records import Json
 from tests.shared import shared
 
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
@@ -29,10 +31,11 @@ class Bot:
 
     def __init__(self, sandbox: SlackSandbox) -> None:
         self.got: list[SocketModeRequest] = []
+        self.answer: Json | None = None
         self.may_ack = threading.Event()
         self.may_ack.set()
         web = WebClient(sandbox.app_token, base_url=sandbox.base_url)
-        self.client = SocketModeClient(sandbox.app_token, web_client=web)
+        self.client = SocketModeClient(sandbox.app_token, web_client=web, ping_interval=1)
         self.client.socket_mode_request_listeners.append(self._take)
         before = sandbox.sockets.connected
         self.client.connect()
@@ -41,7 +44,7 @@ class Bot:
     def _take(self, client: BaseSocketModeClient, request: SocketModeRequest) -> None:
         self.got.append(request)
         if self.may_ack.wait(10):
-            client.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id))
+            client.send_socket_mode_response(SocketModeResponse(request.envelope_id, self.answer))
 
 
 @pytest.fixture
@@ -56,14 +59,25 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackSandbox]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def closing() -> Iterator[list[threading.Thread]]:
+    """A client needs a second to close: that happens beside the next test, and ends with the module."""
+    threads: list[threading.Thread] = []
+    yield threads
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
 @pytest.fixture
-def bots(sandbox: SlackSandbox) -> Iterator[list[Bot]]:
+def bots(sandbox: SlackSandbox, closing: list[threading.Thread]) -> Iterator[list[Bot]]:
     made: list[Bot] = []
     yield made
     for bot in made:
         bot.may_ack.set()
         bot.client.auto_reconnect_enabled = bot.client.default_auto_reconnect_enabled = False
-        bot.client.close()
+        closing.append(threading.Thread(target=bot.client.close))
+        closing[-1].start()
 
 
 @pytest.fixture
@@ -268,3 +282,36 @@ def test_a_delayed_answer_outlasts_the_client_and_is_done_all_the_same(sandbox: 
     with pytest.raises(TimeoutError):
         hasty.chat_postMessage(channel="C0OPS", text="x")
     assert sandbox.people.wait_for(lambda: posted(sandbox) == ["x"])
+
+
+def test_a_workspace_that_was_down_comes_back_with_its_state_and_its_app(
+    sandbox: SlackSandbox, bots: list[Bot], web: WebClient
+) -> None:
+    bots.append(Bot(sandbox))
+    port = int(sandbox.base_url.split(":")[2].split("/")[0])
+    web.chat_postMessage(channel="C0OPS", text="before")
+    sandbox.stop()
+    with pytest.raises((URLError, ConnectionError)):
+        web.chat_postMessage(channel="C0OPS", text="lost")
+    with pytest.raises(PersonError, match="is down"):
+        sandbox.people.command("ana", "ops", "/knob list")
+    sandbox.start(port=port)
+    assert sandbox.people.wait_for(lambda: sandbox.sockets.connected == 1, 20)
+    assert sandbox.people.command("ana", "ops", "/knob list").wait()
+    web.chat_postMessage(channel="C0OPS", text="after")
+    assert posted(sandbox) == ["before", "after"]
+
+
+def test_an_acknowledgement_that_carries_what_nobody_reads_is_a_violation(
+    sandbox: SlackSandbox, bots: list[Bot]
+) -> None:
+    bots.append(Bot(sandbox))
+    bots[0].answer = {"text": "thanks"}
+    sandbox.people.mention("ana", "ops", "status")
+    assert sandbox.people.envelopes[0].wait()
+    assert [v.code for v in sandbox.workspace.violations] == ["ack_payload_ignored"]
+
+
+def test_the_fault_menu_has_no_other_dishes(sandbox: SlackSandbox) -> None:
+    with pytest.raises(ValueError, match="fault 'meteor'"):
+        sandbox.faults.add(Fault("meteor"))  # type: ignore[arg-type]
