@@ -1,0 +1,70 @@
+"""Every event that the ledger can hold. An event is a fact that happened, told with codes and values, never prose.
+
+An Entry wraps one event with its place in the chain. The state of a change is a fold over its events
+(`policies.change`); the thread is a drawing of them (`bot.narrator`).
+"""
+
+from __future__ import annotations
+
+from policies.events.asking import (
+    ApprovalGiven,
+    Asked,
+    ClickRefused,
+    Denied,
+    Expired,
+    NothingToDo,
+    Planned,
+    Refused,
+    Replan,
+)
+from policies.events.ends import (
+    AbortAsked,
+    Aborted,
+    Failed,
+    KeepChosen,
+    RetryAsked,
+    RolledBack,
+    Succeeded,
+    UndoAsked,
+    UndoStarted,
+)
+from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes
+from policies.events.records import EvidenceRecorded
+from policies.events.work import GateFailed, GatePassed, Held, Part, Proved, Started, StepDone, StepStarted, Unknown
+
+__all__ = (
+    "EVENT",
+    "GENESIS",
+    "AbortAsked",
+    "Aborted",
+    "ApprovalGiven",
+    "Asked",
+    "ClickRefused",
+    "Denied",
+    "Entry",
+    "Event",
+    "EvidenceRecorded",
+    "Expired",
+    "Failed",
+    "GateFailed",
+    "GatePassed",
+    "Held",
+    "KeepChosen",
+    "NothingToDo",
+    "Part",
+    "Planned",
+    "Proved",
+    "Refused",
+    "Replan",
+    "RetryAsked",
+    "RolledBack",
+    "Started",
+    "StepDone",
+    "StepStarted",
+    "Succeeded",
+    "UndoAsked",
+    "UndoStarted",
+    "Unknown",
+    "chain_problem",
+    "indexes",
+)

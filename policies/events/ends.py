@@ -1,0 +1,77 @@
+"""Words about a change at work, undoing, and how a change ends."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from policies.finding import Finding
+from policies.intents import Actor
+from policies.model import Model
+
+
+class UndoStarted(Model):
+    """Undoing began: by itself, or because `actor` asked."""
+
+    kind: Literal["undo_started"] = "undo_started"
+    actor: Actor | None
+    findings: tuple[Finding, ...]
+
+
+class AbortAsked(Model):
+    """Stop after the gate of the restart that runs, then undo."""
+
+    kind: Literal["abort_asked"] = "abort_asked"
+    actor: Actor
+
+
+class RetryAsked(Model):
+    """Look at the failed gate again."""
+
+    kind: Literal["retry_asked"] = "retry_asked"
+    actor: Actor
+
+
+class UndoAsked(Model):
+    """Undo a held or finished change."""
+
+    kind: Literal["undo_asked"] = "undo_asked"
+    actor: Actor
+
+
+class KeepChosen(Model):
+    """Leave things as they are: an approver's word."""
+
+    kind: Literal["keep_chosen"] = "keep_chosen"
+    actor: Actor
+
+
+class Succeeded(Model):
+    """The end. `was` and `now` are the knob's values by instance; None: not in the environment."""
+
+    kind: Literal["succeeded"] = "succeeded"
+    knob: str
+    order: str
+    was: dict[str, str | None]
+    now: dict[str, str | None]
+    took_s: float
+
+
+class RolledBack(Model):
+    """Undone; every undo gate passed."""
+
+    kind: Literal["rolled_back"] = "rolled_back"
+    findings: tuple[Finding, ...]
+
+
+class Aborted(Model):
+    """Ended on request with nothing of it left in force."""
+
+    kind: Literal["aborted"] = "aborted"
+    findings: tuple[Finding, ...]
+
+
+class Failed(Model):
+    """The end, not as wanted; `findings` say how things stand."""
+
+    kind: Literal["failed"] = "failed"
+    findings: tuple[Finding, ...]

@@ -1,0 +1,123 @@
+"""One link of the chain: an event, its place, and the hash that ties it to the link before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from policies.events.asking import (
+    ApprovalGiven,
+    Asked,
+    ClickRefused,
+    Denied,
+    Expired,
+    NothingToDo,
+    Planned,
+    Refused,
+    Replan,
+)
+from policies.events.ends import (
+    AbortAsked,
+    Aborted,
+    Failed,
+    KeepChosen,
+    RetryAsked,
+    RolledBack,
+    Succeeded,
+    UndoAsked,
+    UndoStarted,
+)
+from policies.events.records import EvidenceRecorded
+from policies.events.work import GateFailed, GatePassed, Held, Proved, Started, StepDone, StepStarted, Unknown
+from policies.finding import Finding
+from policies.model import Model
+
+Event = Annotated[
+    Asked
+    | Planned
+    | Refused
+    | NothingToDo
+    | Replan
+    | ApprovalGiven
+    | ClickRefused
+    | Denied
+    | Expired
+    | Started
+    | StepStarted
+    | StepDone
+    | GatePassed
+    | GateFailed
+    | UndoStarted
+    | AbortAsked
+    | RetryAsked
+    | UndoAsked
+    | KeepChosen
+    | Held
+    | Unknown
+    | Proved
+    | Succeeded
+    | RolledBack
+    | Aborted
+    | Failed
+    | EvidenceRecorded,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+GENESIS = "0" * 64
+
+
+class Entry(Model):
+    """One link of the chain.
+
+    seq: place in the whole ledger, from 1. version: place among the subject's entries, from 1.
+    at: epoch seconds of the writer. hash: SHA-256 over everything else in canonical JSON.
+    """
+
+    seq: int
+    subject: str
+    version: int
+    at: float
+    event: Event
+    prev: str
+    hash: str = ""
+
+    def digest(self) -> str:
+        """The hash that this entry must carry."""
+        body = self.model_dump(mode="json", exclude={"hash"})
+        return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def sealed(self) -> Entry:
+        """The same entry with its hash."""
+        return self.model_copy(update={"hash": self.digest()})
+
+
+def chain_problem(prev: str, entry: Entry) -> Finding | None:
+    """Why `entry` does not follow the entry with hash `prev`; None when it does."""
+    if entry.prev != prev:
+        values: dict[str, str | int | float | None] = {
+            "seq": entry.seq,
+            "expected": prev,
+            "found": entry.prev,
+        }
+        return Finding(code="ledger.broken-link", effect="refuse", values=values)
+    if entry.digest() != entry.hash:
+        values = {"seq": entry.seq, "subject": entry.subject, "kind": entry.event.kind}
+        return Finding(code="ledger.edited-entry", effect="refuse", values=values)
+    return None
+
+
+def indexes(entry: Entry) -> tuple[str, ...]:
+    """Names of the lists that this entry is found in besides its subject's, so that projections can be rebuilt."""
+    event = entry.event
+    if isinstance(event, Succeeded):
+        return (f"knob:{event.knob}",)
+    if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
+        return (f"boot:{event.instance}",)
+    if isinstance(event, EvidenceRecorded):
+        return (f"evidence:{event.record.knob}", "evidence")
+    if isinstance(event, Asked):
+        return ("changes",)
+    return ()

@@ -1,0 +1,92 @@
+"""What a worker does and finds: leases, steps, gates, the proof, and where it stops for a person."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from policies.facts import Incarnation
+from policies.finding import Finding, Verdict
+from policies.model import Model
+from policies.plan import GateKind
+from policies.proof import Proof
+
+Part = Literal["do", "undo"]
+
+
+class Started(Model):
+    """A worker took the leases. `tokens` are the fencing tokens by instance. `resumed`: it took over."""
+
+    kind: Literal["started"] = "started"
+    worker: str
+    tokens: dict[str, int]
+    resumed: bool = False
+
+
+class StepStarted(Model):
+    """Written before the act. `index` counts in plan.steps (do) or plan.undo (undo)."""
+
+    kind: Literal["step_started"] = "step_started"
+    part: Part
+    index: int
+    step: Literal["write", "restart"]
+    instance: str
+
+
+class StepDone(Model):
+    """The act happened. `host_at`: the host's clock. `before`: the incarnation that was replaced (restart)."""
+
+    kind: Literal["step_done"] = "step_done"
+    part: Part
+    index: int
+    step: Literal["write", "restart"]
+    instance: str
+    host_at: float
+    before: Incarnation | None = None
+    sha256: str | None = None
+
+
+class GatePassed(Model):
+    """A gate behind a step passed. `waited_s` from the restart's issue to readiness, on the host's clock."""
+
+    kind: Literal["gate_passed"] = "gate_passed"
+    part: Part
+    index: int
+    instance: str
+    gate: GateKind
+    verdict: Verdict
+    incarnation: Incarnation | None = None
+    waited_s: float | None = None
+    host_at: float | None = None
+
+
+class GateFailed(Model):
+    """A gate did not pass (fail, inconclusive or error)."""
+
+    kind: Literal["gate_failed"] = "gate_failed"
+    part: Part
+    index: int
+    instance: str
+    gate: GateKind
+    verdict: Verdict
+
+
+class Unknown(Model):
+    """What happened on the host is not known and is being asked."""
+
+    kind: Literal["unknown"] = "unknown"
+    findings: tuple[Finding, ...]
+
+
+class Held(Model):
+    """Work stopped and waits for a person."""
+
+    kind: Literal["held"] = "held"
+    findings: tuple[Finding, ...]
+
+
+class Proved(Model):
+    """The proof ladder after the last gate, one for each instance of the knob."""
+
+    kind: Literal["proved"] = "proved"
+    proofs: dict[str, Proof]  # by instance
+    findings: tuple[Finding, ...]  # health and canary, as measured
