@@ -118,10 +118,10 @@ def _healthy(story: Story, event: e.GatePassed) -> Markup:
 
 
 def _gate(event: e.GatePassed) -> Markup | None:
-    """Environment, report and canary are told with the proof; the others only lead to the next gate."""
-    if event.gate not in {"environment", "reported", "canary"} or not event.verdict.findings:
+    """On the way forward these gates are told with the proof; an undo has none, so here they are told one by one."""
+    if event.part == "do" or event.gate not in {"environment", "reported", "canary"} or not event.verdict.findings:
         return None
-    return say("step.gate-passed", instance=event.instance, said=reasons(event.verdict.findings))
+    return say("step.gate-passed", instance=event.instance, said=reasons(event.verdict.findings[:1]))
 
 
 def _gate_failed(story: Story) -> Markup | None:
@@ -143,13 +143,13 @@ def _undo_started(story: Story) -> Markup | None:
     if not isinstance(event, e.UndoStarted):
         return None
     if event.actor is not None:
-        return say("step.undo-started-by", actor=event.actor.id, why=reasons(event.findings))
+        return say("step.undo-started-by", actor=event.actor.id)
     return say("step.undo-started", why=reasons(event.findings))
 
 
 def _proved(story: Story) -> Markup | None:
     event = story.entry.event
-    return say("step.proof", said=proof_line(event)) if isinstance(event, e.Proved) else None
+    return say("step.proof", said=proof_line(event, story.canary())) if isinstance(event, e.Proved) else None
 
 
 def _by(code: str) -> Line:

@@ -39,15 +39,16 @@ def plan_blocks(story: Story) -> list[Block]:
     planned, plan = change.planned, change.plan
     if planned is None or plan is None:
         return []
+    offered = [plan] if change.order is not None else list(planned.plans)
     warnings = [say("plan.warning", said=sentence(f)) for f in unique(p.warnings for p in planned.plans)]
     load = [say("plan.load", said=sentence(f)) for f in unique(p.load for p in planned.plans)]
     parts = [
         _targets(plan),
         evidence.lines(story.records, plan.knob, plan.value, change.planned_at),
-        [order_line(p) for p in planned.plans[:MOST_ORDERS]],
+        [order_line(p) for p in offered[:MOST_ORDERS]],
         some(load),
         some(warnings),
-        [*_policy(planned, open_=change.state == "planned"), undo_line(plan)],
+        [*_policy(planned, open_=change.state == "planned"), *([] if change.ended else [undo_line(plan)])],
     ]
     return [section(*part) for part in parts if part]
 
@@ -63,6 +64,8 @@ def headline(story: Story) -> Markup:
     reason = getattr(asked.intent, "because", None)
     if reason:
         parts.append(say("plan.because", reason=reason[:300]))
+    if asked.intent.kind == "revert":
+        parts.append(say("cause.not-established"))  # a reason that somebody states is not a cause
     if asked.intent.dry:
         parts.append(say("plan.dry-run"))
     return joined(parts)
@@ -72,6 +75,8 @@ def _title(asked: Asked, plan: Plan | None) -> Markup:
     verb = asked.intent.kind.capitalize()
     value = plan.value if plan else getattr(asked.intent, "value", None)
     where = ", ".join(dict.fromkeys(t.instance.split("@")[0] for t in plan.targets)) if plan else asked.intent.scope
+    if where is None and value is not None:
+        return say("plan.headline-bare-value", verb=verb, knob=asked.intent.knob, value=value)
     if where is None:
         return say("plan.headline-bare", verb=verb, knob=asked.intent.knob)
     if value is None:

@@ -67,7 +67,7 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "expired":
             return [say("end.expired")]
         case "succeeded":
-            return [decided_by(change), succeeded(story), *proof_lines(change.proved)]
+            return [decided_by(change), succeeded(story), *proof_lines(change.proved, story.canary())]
         case "rolled_back":
             return [decided_by(change), *_found(story, e.RolledBack, "end.rolled-back")]
         case "aborted":

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from policies.change import Change, apply, fold
-from policies.events import Entry
+from policies.events import Entry, GatePassed
 from policies.evidence import Record
+from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.plan import Plan, Step, WriteStep
 
@@ -39,6 +40,14 @@ class Story:
             if isinstance(entry.event, kind):
                 return entry.event
         return None
+
+    def canary(self) -> tuple[Finding, ...]:
+        """What the last canary that passed on the way forward read."""
+        for entry in reversed(self.entries):
+            event = entry.event
+            if isinstance(event, GatePassed) and event.gate == "canary" and event.part == "do":
+                return event.verdict.findings
+        return ()
 
     def chapters(self) -> list[Story]:
         """The story as it stood after each entry, in order."""

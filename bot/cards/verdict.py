@@ -6,27 +6,16 @@ from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies.events import Proved
 from policies.facts import ProcessEnv
+from policies.finding import Finding
 from policies.proof import Proof
 
 MOST_PROOFS = 12
 # told from the processes themselves, in fewer words
-PROCESS_BY_PROCESS = frozenset(
-    {
-        "proof.has",
-        "proof.absent-as-wanted",
-        "proof.absent",
-        "proof.present-unwanted",
-        "proof.other-value",
-        "proof.unreadable",
-        "proof.forbidden",
-        "proof.vanished",
-        "proof.no-process",
-        "proof.main-only",
-    }
-)
+PROCESS_BY_PROCESS = frozenset({"proof.absent", "proof.present-unwanted", "proof.other-value", "proof.no-process"})
+HEALTH = frozenset({"proof.healthy", "proof.not-healthy"})
 
 
-def proof_lines(proved: Proved | None) -> list[Markup]:
+def proof_lines(proved: Proved | None, canary: tuple[Finding, ...] = ()) -> list[Markup]:
     """One line an instance with its verdict, then what was measured through the services."""
     if proved is None:
         return []
@@ -37,17 +26,27 @@ def proof_lines(proved: Proved | None) -> list[Markup]:
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
         told.append(say("plan.more-lines", n=left))
-    return [*told, *[sentence(finding) for finding in proved.findings]]
+    return [*told, *measured(proved, canary)]
 
 
-def proof_line(proved: Proved) -> Markup:
+def proof_line(proved: Proved, canary: tuple[Finding, ...] = ()) -> Markup:
     """Everything on one line, as the thread has it."""
     parts = [one(instance, proof) for instance, proof in list(proved.proofs.items())[:MOST_PROOFS]]
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
         parts.append(say("plan.more-lines", n=left))
-    parts += [sentence(finding) for finding in proved.findings]
+    parts += measured(proved, canary)
     return joined(parts) if parts else say("proof.nothing")
+
+
+def measured(proved: Proved, canary: tuple[Finding, ...]) -> list[Markup]:
+    """`health 200/200/200`, what is wrong with one of them, and the canary of the last gate."""
+    statuses = [f.values.get("status") for f in proved.findings if f.code in HEALTH]
+    told = (
+        [say("proof.health", statuses="/".join("none" if s is None else str(s) for s in statuses))] if statuses else []
+    )
+    others = [f for f in proved.findings if f.code != "proof.healthy"]
+    return [*told, *[sentence(finding) for finding in (*others, *canary)]]
 
 
 def verdict(instance: str, proof: Proof) -> Markup:
@@ -62,6 +61,8 @@ def one(instance: str, proof: Proof) -> Markup:
     parts = [_main(instance, proof, process) for process in mains] or [say("proof.no-process-read", instance=instance)]
     if children:
         parts[-1] = Markup(f"{parts[-1]} ({_children(proof, children)})")
+    if proof.reported is not None and proof.reported == proof.wanted:
+        parts.append(say("proof.reported", value=proof.reported))
     parts += [sentence(finding) for finding in proof.findings if finding.code not in PROCESS_BY_PROCESS]
     return joined(parts)
 

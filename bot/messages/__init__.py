@@ -21,6 +21,7 @@ from bot.messages import (
     proofs,
     rules,
     steps,
+    store,
     systemd,
     talk,
 )
@@ -41,6 +42,7 @@ NOUNS = (
     proofs,
     rules,
     steps,
+    store,
     systemd,
     talk,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     "asked.receipt": "{change} asked: reading hosts; the plan follows here",
     "asked.read-as": "I read this as {normalised:code}",
-    "asked.again": "this was asked already as {change}",
     "asked.not-here": (
         "no plan can be shown in this channel because the bot is not in it; nothing was started:"
         " invite the bot here and ask again"

@@ -4,7 +4,7 @@
 {x:code}  the same in a code span        {x:value}  a knob's value in a code span; None is `unset`
 {x:who}   a mention                      {x:at}     a moment with its second      {x:day}  with its day too
 {x:s}     a duration                     {x:sha}    the first twelve digits of a digest
-{x:or=..} None is written as `..`
+{x:or=..} None, or an empty text, is written as `..`
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fields(string.Formatter):
 
 def written(value: Value, way: str = "") -> str:
     """A value as the sentence shows it."""
-    if value is None:
+    if value is None or (value == "" and way.startswith("or=")):
         return _absent(way)
     if isinstance(value, Markup):
         return str(value)

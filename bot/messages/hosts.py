@@ -1,5 +1,24 @@
-"""Hosts: reached or not, refused or not, and what is not known about them."""
+"""Hosts: reached or not, refused or not; why work holds; load; and what became of an undo."""
 
 from __future__ import annotations
 
-SENTENCES: dict[str, str] = {}
+SENTENCES: dict[str, str] = {
+    "host.unreachable": "the host was not reached, so nothing was done there: {error}; {hint:or=try again}",
+    "host.key-refused": "the key of the host is unknown or another one, so nothing was sent: {error}; {hint:or=check}",
+    "host.answer-lost": "the host was asked and its answer was lost: {error}; {hint:or=try again}",
+    "host.step-unknown": "{instance}: the connection broke after the step was sent ({error}); the host is being asked",
+    "hold.host-silent": "{host} does not answer, so how {instance} stands is not known; look at the host, then retry",
+    "hold.host-refused": "{instance}: the host refused the step ({refusal}: {message}); {hint:or=look at the host}",
+    "hold.file-changed": (
+        "{instance}: a file is not as it was when the plan was made ({message}); {hint:or=look at the file}"
+    ),
+    "hold.other-incarnation": (
+        "{instance} runs as pid {pid}, planned was pid {planned_pid}: somebody else restarted it; nothing was restarted"
+    ),
+    "hold.proof-lost": "{instance}: the value was live at its gate and is not any more",
+    "undo.done": "{knob:code} is as it was before, and every gate of the undo passed",
+    "load.in-flight": (
+        "would cut {running} running and {queued} queued requests of {instance} (read from {url} at {at:at})"
+    ),
+    "load.unknown": "how many requests of {instance} would be cut is not known (metrics status {status:or=none})",
+}

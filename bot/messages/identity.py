@@ -4,14 +4,15 @@ from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
     "identity.unreadable": (
-        "Slack did not say who {actor:who} is ({why}), so nothing was done; this is checked every time: try again"
+        "it could not be checked with Slack who {actor:who} is ({why}), so nothing was done; try again"
     ),
     "identity.deleted": "the account {actor:who} is deactivated, so nothing was done",
     "identity.bot": "{actor:who} is a bot, expected a person; nothing was done",
     "identity.guest": "{actor:who} is a guest of this workspace, expected a full member; nothing was done",
     "identity.stranger": "{actor:who} belongs to another workspace, expected a member of this one; nothing was done",
     "identity.team-unknown": (
-        "Slack did not say which workspace this is ({why}), so nobody can be told from a stranger; try again"
+        "it could not be checked with Slack which workspace this is ({why}), so nobody can be told from a stranger; try"
+        " again"
     ),
     "identity.group-unreadable": (
         "the user group {group:code} of the role {role:code} could not be read ({why}), so it is not known who is in"

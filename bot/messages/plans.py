@@ -32,10 +32,20 @@ SENTENCES: dict[str, str] = {
         "{instance}: systemd stops waiting for the start after {timeout_start_s:s}, a boot may take {boot_s:s};"
         " raise TimeoutStartSec in {unit:code}"
     ),
+    "plan.fleet-file-changed": (
+        "the fleet file changed since this was asked (from {asked:sha} to {now:sha}); nothing was started, ask again"
+    ),
+    "replan.file": "{path:code} on {host} changed",
+    "replan.incarnation": "{instance} runs as pid {pid:or=none}, planned was pid {planned_pid}",
+    "replan.value": "{instance}: the value now is {now:value}, planned was {before:value}",
+    "replan.fleet-file": "the fleet file changed (from {before} to {now})",
+    "replan.policy": "the policy result changed ({codes})",
+    "replan.steps": "the steps changed (from plan {before} to {now})",
     # lines of the card
     "plan.headline-value": "*{verb} {knob} = {value}* on {services}",
     "plan.headline-unset": "*{verb} {knob}* (to unset) on {services}",
     "plan.headline-bare": "*{verb} {knob}*",
+    "plan.headline-bare-value": "*{verb} {knob} = {value}*",
     "plan.asked-by": "asked by {actor:who} · change {change}",
     "plan.because": "because {reason:code}",
     "plan.dry-run": "dry run: shown, never carried out",

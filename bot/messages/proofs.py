@@ -14,16 +14,10 @@ SENTENCES: dict[str, str] = {
     "proof.main-unread": "{instance} pid {pid}: environment {answer}",
     "proof.no-process-read": "{instance}: no process was read",
     # from policies.proof
-    "proof.has": "pid {pid} ({name}) has {value:value}",
-    "proof.absent-as-wanted": "pid {pid} ({name}) does not have it, as wanted",
     "proof.absent": "pid {pid} ({name}) does not have it",
     "proof.present-unwanted": "pid {pid} ({name}) has {value:value}, expected none",
     "proof.other-value": "pid {pid} ({name}) has {value:value}, expected {wanted:value}",
-    "proof.unreadable": "pid {pid} ({name}) cannot be read: it renamed itself",
-    "proof.forbidden": "pid {pid} ({name}) cannot be read: no permission",
-    "proof.vanished": "pid {pid} ({name}) ended while it was read",
     "proof.no-process": "no process was read",
-    "proof.main-only": "proven for the main process; {count} others could not be read",
     "proof.not-reported": "the engine does not report {variable:code}",
     "proof.reported": "the engine reports {value:value}",
     "proof.reported-other": "the engine reports {value:value}, expected {wanted:value}",
@@ -33,6 +27,9 @@ SENTENCES: dict[str, str] = {
         "at its next start {variable:code} would be {value:value} ({decided_by:or=nothing sets it}), expected"
         " {wanted:value}"
     ),
+    "proof.healthy": "{instance} health {status}",
+    "proof.not-healthy": "{instance} health {status:or=no answer}, expected 200",
+    "proof.health": "health {statuses}",
     "proof.verdict": "{instance}: {verdict}, proven up to {rung}",
     "proof.nothing": "nothing was measured",
 }

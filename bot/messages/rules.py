@@ -10,6 +10,10 @@ SENTENCES: dict[str, str] = {
     "rule.no-rule-says-who-may-ask": (
         "no rule of the fleet file says who may {intent} {knob:code}, so nobody may; add a rule with `ask`"
     ),
+    "rule.no-rule-says-approvals": (
+        "no rule of the fleet file says how many must approve a {intent} of {knob:code}, so it is refused; add a rule"
+        " with `approvals`"
+    ),
     "rule.needs-approval": "needs {count} of {role:code}, not {actor:who} (line {line} of the fleet file)",
     "rule.approver-roles-differ": (
         "rules that match ask for approvers of different roles ({roles}), expected one role; change the fleet file"

@@ -27,7 +27,7 @@ SENTENCES: dict[str, str] = {
     "step.gate-failed": "{instance}: gate {gate} answers {answer}: {said}",
     "step.undo-prefix": "undo: {said}",
     "step.undo-started": "undoing: {why}",
-    "step.undo-started-by": "undoing, as {actor:who} asked: {why}",
+    "step.undo-started-by": "undoing, as {actor:who} asked",
     "step.abort-asked": "abort asked by {actor:who}: stops after the gate of the restart that runs, then undoes",
     "step.retry-asked": "{actor:who} asked to look at the gate again",
     "step.undo-asked": "{actor:who} asked to undo",

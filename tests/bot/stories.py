@@ -8,9 +8,8 @@ from policies import events as e
 from policies.evidence import Correctness, Point, Record, Summary
 from policies.facts import Incarnation, ProcessEnv
 from policies.finding import Finding, Verdict
-from policies.fleet import Fleet, HttpCheck, Knob, Role, Rule, Service
+from policies.fleet import Fleet, HttpCheck, Knob, Match, Role, Rule, Service
 from policies.fleet import Host as FleetHost
-from policies.fleet import Match
 from policies.intents import Actor, RestoreKnob, Where
 from policies.plan import Estimate, Plan, RestartStep, Step, Target, WriteStep
 from policies.proof import Proof
@@ -173,7 +172,7 @@ def confirmed(order: str = "co-restart", actor: Actor | None = None) -> e.Approv
 
 
 def started(order: str = "co-restart", *, resumed: bool = False) -> e.Started:
-    return e.Started(worker="host:1", tokens={i: 7 for i in plan(order).services}, resumed=resumed)
+    return e.Started(worker="host:1", tokens=dict.fromkeys(plan(order).services, 7), resumed=resumed)
 
 
 def step(index: int, order: str = "co-restart", *, part: e.Part = "do") -> list[e.Event]:
@@ -186,19 +185,19 @@ def step(index: int, order: str = "co-restart", *, part: e.Part = "do") -> list[
     at = T0 + 100 + 80 * index
     told.append(e.StepDone(part=part, index=index, step=one.kind, instance=name, host_at=at, before=before))
     new = life(2044 + index)
-    for gate in one.gates:
-        told.append(
-            e.GatePassed(
-                part=part,
-                index=index,
-                instance=name,
-                gate=gate,
-                verdict=PASS,
-                incarnation=new,
-                waited_s=68.2 if gate == "health" else None,
-                host_at=at + 68.2,
-            )
+    told += [
+        e.GatePassed(
+            part=part,
+            index=index,
+            instance=name,
+            gate=gate,
+            verdict=PASS,
+            incarnation=new,
+            waited_s=68.2 if gate == "health" else None,
+            host_at=at + 68.2,
         )
+        for gate in one.gates
+    ]
     return told
 
 
