@@ -255,4 +255,5 @@ def _field(fields: object, name: bytes) -> str:
 
 
 def text_of(value: object) -> str:
+    """Text of what Redis gave: bytes, text or nothing."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
