@@ -144,7 +144,10 @@ def read_rules(top: Table) -> tuple[Rule, ...]:
             )
         if "by" in table and not rule.approvals:
             table.reader.problems.add(
-                table.at("by"), "rule.no_approvals", "`by` says nothing without `approvals`", "add approvals: 1"
+                table.at("by"),
+                "rule.no_approvals",
+                "`by` says nothing alone, expected `approvals` with it",
+                "add approvals: 1",
             )
         if isinstance(node, yaml.MappingNode) and not (set(table.nodes) - {"match", "expires"}):
             table.reader.problems.add(

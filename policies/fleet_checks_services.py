@@ -176,7 +176,7 @@ def _check(service: Table, key: str) -> HttpCheck | None:
     ):
         _add_timeout(table, url, timeout_s, key)
     boot_s = table.duration("boot", default_boot_s)
-    if boot_s < timeout_s:
+    if key == "health" and boot_s < timeout_s:
         problems.add(
             table.at("boot"),
             "health.boot_too_short",

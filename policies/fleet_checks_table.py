@@ -18,6 +18,7 @@ class Table:
         self.path = path
         self.line = node.start_mark.line + 1
         self.nodes: dict[str, yaml.Node] = {}
+        self.readable = isinstance(node, yaml.MappingNode)
         reader.problems.lines.setdefault(path, self.line)
         if not isinstance(node, yaml.MappingNode):
             found = f"`key: value` lines ({', '.join(known)})"
@@ -46,9 +47,11 @@ class Table:
         return (*self.path, key)
 
     def need(self, key: str, example: str) -> bool:
-        """True when the key is there; otherwise records that it is missing."""
+        """True when the key is there; otherwise records that it is missing, unless there is no mapping at all."""
         if key in self.nodes:
             return True
+        if not self.readable:
+            return False
         self.reader.problems.add(
             self.path, "key.missing", f"the key {quote(key)} is missing, expected one", f"add {example}"
         )

@@ -47,7 +47,7 @@ class Composer(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            self._count_alias(event.anchor, line)
+            self._count_alias(str(event.anchor), line)
         elif getattr(event, "tag", None) is not None:
             raise Limit(
                 line,
@@ -57,10 +57,10 @@ class Composer(yaml.SafeLoader):
             )
         self.nodes += 1
         if self.nodes > max_nodes:
-            raise Limit(line, "yaml.size", f"more than {max_nodes} values", tree_hint)
+            raise Limit(line, "yaml.size", f"expected at most {max_nodes} values, found more", tree_hint)
         self.depth += 1
         if self.depth > max_depth:
-            raise Limit(line, "yaml.depth", f"nested deeper than {max_depth} levels", tree_hint)
+            raise Limit(line, "yaml.depth", f"expected at most {max_depth} levels, found more", tree_hint)
         anchor = None if isinstance(event, yaml.AliasEvent) else event.anchor
         if anchor is not None:
             self.open_anchors.add(anchor)
@@ -75,9 +75,16 @@ class Composer(yaml.SafeLoader):
     def _count_alias(self, anchor: str, line: int) -> None:
         self.aliases += 1
         if anchor in self.open_anchors:
-            raise Limit(line, "yaml.alias", f"the alias {quote('*' + anchor)} stands inside itself", "write it out")
+            raise Limit(
+                line,
+                "yaml.alias",
+                f"the alias {quote('*' + anchor)} stands inside itself, expected a value with an end",
+                "write it out",
+            )
         if self.aliases > max_aliases:
-            raise Limit(line, "yaml.alias", f"more than {max_aliases} aliases", "write the values out")
+            raise Limit(
+                line, "yaml.alias", f"expected at most {max_aliases} aliases, found more", "write the values out"
+            )
 
     def _count_size(self, node: yaml.Node, line: int) -> None:
         if id(node) in self.sizes:
@@ -88,7 +95,7 @@ class Composer(yaml.SafeLoader):
         elif isinstance(node, yaml.MappingNode):
             size += sum(self.sizes.get(id(k), 1) + self.sizes.get(id(v), 1) for k, v in node.value)
         if size > max_nodes:
-            message = f"more than {max_nodes} values once aliases are written out"
+            message = f"expected at most {max_nodes} values once aliases are written out, found more"
             raise Limit(line, "yaml.size", message, tree_hint)
         self.sizes[id(node)] = size
 
@@ -108,7 +115,7 @@ def compose(text: str, problems: Problems) -> yaml.MappingNode | None:
         try:
             root = loader.get_single_node()
         finally:
-            loader.dispose()  # type: ignore[no-untyped-call]
+            loader.dispose()
     except Limit as error:
         problems.add_line(error.line, error.code, error.message, error.hint)
         return None
@@ -154,7 +161,7 @@ def _add_syntax(error: Exception, text: str, problems: Problems) -> None:
     problems.add_line(
         line,
         "yaml.syntax",
-        f"this is not yaml: {reason}",
+        f"expected yaml, and this is not: {reason}",
         "look at this line and the one above: brackets and quotes must close, and `key: value` needs the blank",
     )
 
@@ -176,7 +183,7 @@ def _check_keys(root: yaml.Node, problems: Problems) -> None:
                 waiting.append(value)
                 line = key.start_mark.line + 1
                 if not isinstance(key, yaml.ScalarNode) or not key.value:
-                    problems.add_line(line, "type.key", "a key must be a word", "write `name: value`")
+                    problems.add_line(line, "type.key", "expected a word as a key", "write `name: value`")
                 elif key.value == "<<" and key.style is None:
                     problems.add_line(
                         line,
