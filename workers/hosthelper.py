@@ -315,9 +315,13 @@ def file_text(path: str) -> Json:
     except (OSError, ValueError):
         answer.update(error="not-a-file")
         return answer
+    info = os.fstat(fd)
+    answer.update(exists=True, mode=stat.S_IMODE(info.st_mode), owner=f"{info.st_uid}:{info.st_gid}")
+    if stat.S_ISDIR(info.st_mode):
+        os.close(fd)
+        answer.update(error="not-a-file")
+        return answer
     with os.fdopen(fd, "rb", buffering=0) as f:
-        info = os.fstat(fd)
-        answer.update(exists=True, mode=stat.S_IMODE(info.st_mode), owner=f"{info.st_uid}:{info.st_gid}")
         if stat.S_ISCHR(info.st_mode) and os.path.realpath(path) == "/dev/null":  # a mask: systemd reads an empty file
             answer.update(text="", sha256=hashlib.sha256(b"").hexdigest())
             return answer
@@ -342,17 +346,18 @@ def file_text(path: str) -> Json:
 
 
 def dropin_folder_names(name: str) -> List[str]:
-    """Names with `.d` folders for one unit name, most specific first: itself, its template, then shorter prefixes."""
+    """Names with `.d` folders for one unit name, in systemd's order: itself, its template, then shorter prefixes.
+
+    A template is shortened to a plain name (`a-b@.service` to `a-.service`), an instance keeps its instance.
+    """
     names = [name]
-    stem = name[: -len(".service")]
-    prefix, at, instance = stem.partition("@")
-    if at and instance:
-        names += dropin_folder_names(f"{prefix}@.service")[:1]
+    prefix, _, instance = name[: -len(".service")].partition("@")
+    if instance:
+        names += dropin_folder_names(f"{prefix}@.service")
     cut = prefix[:-1].rfind("-") if prefix.endswith("-") else prefix.rfind("-")
     if cut > 0:
-        shorter = dropin_folder_names(f"{prefix[: cut + 1]}{at}{instance}.service")
-        names += [n for n in shorter if n not in names]
-    return names
+        names += dropin_folder_names(prefix[: cut + 1] + (f"@{instance}" if instance else "") + ".service")
+    return list(dict.fromkeys(names))
 
 
 def dropin_files(unit_names: List[str], search_path: List[str]) -> List[str]:
@@ -1125,10 +1130,11 @@ def present_file(folder: Optional[int], path: str) -> Tuple[Optional[str], int, 
         raise Refused(
             "forbidden", f"{path} cannot be read, or is a link: {e.strerror}", "clawback replaces only a plain file"
         ) from None
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(fd)
+        raise Refused("forbidden", f"{path} is not a plain file", "clawback replaces only a plain file")
     with os.fdopen(fd, "rb") as f:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise Refused("forbidden", f"{path} is not a plain file", "clawback replaces only a plain file")
         digest = hashlib.sha256()
         for piece in iter(lambda: f.read(65536), b""):
             digest.update(piece)

@@ -108,15 +108,17 @@ def dropin_paths(tree: Tree, names: Iterable[str], folders: Iterable[str]) -> li
 
 
 def dropin_folders(name: str) -> list[str]:
-    """Names of the `.d` folders of one unit, most specific first: itself, its template, then shorter prefixes."""
+    """Names of the `.d` folders of one unit in systemd's order: itself, its template, then shorter prefixes.
+
+    A template is shortened to a plain name (`a-b@.service` to `a-.service`), an instance keeps its instance.
+    """
     names = [name]
-    stem = name.removesuffix(".service")
-    prefix, at, instance = stem.partition("@")
-    if at and instance:
+    prefix, _, instance = name.removesuffix(".service").partition("@")
+    if instance:
         names += dropin_folders(f"{prefix}@.service")
     cut = prefix.removesuffix("-").rfind("-")
     if cut > 0:
-        names += dropin_folders(f"{prefix[: cut + 1]}{at}{instance}.service")
+        names += dropin_folders(prefix[: cut + 1] + (f"@{instance}" if instance else "") + ".service")
     return list(dict.fromkeys(names))
 
 
