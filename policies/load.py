@@ -8,6 +8,7 @@ Source: SGLang 0.5.23 metrics; both rules are stated there for multi-rank schedu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -34,11 +35,12 @@ def in_flight(text: str) -> InFlight:
             for sample in family.samples:
                 if sample.name in ranks and sample.labels.get("priority", "") == "":
                     dp = sample.labels.get("dp_rank", "0")
+                    if not isfinite(sample.value):
+                        return InFlight(None, None)  # NaN is how an engine says that it does not know
                     ranks[sample.name][dp] = max(sample.value, ranks[sample.name].get(dp, 0.0))
     except ValueError:
         return InFlight(None, None)
-    totals = {name: sum(by_dp.values()) if by_dp else None for name, by_dp in ranks.items()}
-    return InFlight(totals[RUNNING], totals[QUEUED])
+    return InFlight(_total(ranks[RUNNING]), _total(ranks[QUEUED]))
 
 
 def load_finding(instance: str, answer: HttpAnswer | None) -> Finding:
@@ -52,3 +54,7 @@ def load_finding(instance: str, answer: HttpAnswer | None) -> Finding:
         return Finding(code="load.unknown", effect="warn", values={"instance": instance, "status": answer.status})
     values |= {"running": found.running, "queued": found.queued}
     return Finding(code="load.in-flight", effect="note", values=values)
+
+
+def _total(by_dp: dict[str, float]) -> float | None:
+    return sum(by_dp.values()) if by_dp else None

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from policies import events as e
-from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, LeaseLost
+from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnreachable, LeaseLost
 from policies.facts import Incarnation
 from policies.finding import Finding
-from policies.plan import Step, WriteStep
+from policies.plan import RestartStep, Step, WriteStep
 from workers.gatekeeper import text_sha256
 from workers.hosts import Hosts
 from workers.lease import Held as Lease
+from workers.prepare import host_finding
 
 # Pauses before asking a host again what became of a step, in seconds; then a person is asked.
 ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
@@ -43,23 +44,19 @@ class Acts:
         Raises: Undecided, LeaseLost.
         """
         ask_first = again
-        for pause_s in (0.0, *ASK_AGAIN_S):
-            time.sleep(pause_s)
-            self._lease.check()
-            try:
-                done = self._was_done(step, part, index) if ask_first else None
-                return done or self._send(step, part, index)
-            except HostRefused as error:
-                raise self._refusal(step, error) from error
-            except HostUnreachable:
-                continue  # nothing was sent: trying again is safe
-            except HostAnswerLost as error:
-                if not ask_first:
-                    values: dict[str, str | int | float | None] = {"instance": instance(step), "error": error.message}
-                    self._unknown(Finding(code="host.step-unknown", effect="warn", values=values))
-                ask_first = True
-        silent: dict[str, str | int | float | None] = {"instance": instance(step), "host": step.host}
-        raise Undecided(Finding(code="hold.host-silent", effect="refuse", values=silent))
+
+        def attempt() -> e.StepDone:
+            done = self._was_done(step, part, index) if ask_first else None
+            return done or self._send(step, part, index)
+
+        def lost(error: HostAnswerLost) -> None:
+            nonlocal ask_first
+            if not ask_first:
+                values: dict[str, str | int | float | None] = {"instance": instance(step), "error": error.message}
+                self._unknown(Finding(code="host.step-unknown", effect="warn", values=values))
+            ask_first = True
+
+        return self._patiently(step, attempt, lost)
 
     def incarnation(self, step: Step) -> Incarnation:
         """The unit's life now, raising the token on the way: an older worker's calls are refused from here on.
@@ -74,15 +71,24 @@ class Acts:
 
         Raises: Undecided, LeaseLost.
         """
+        return self._patiently(step, question, lambda _: None)
+
+    def _patiently(self, step: Step, attempt: Callable[[], T], lost: Callable[[HostAnswerLost], None]) -> T:
+        """Try again while the host is away, busy or its answers are lost; then a person is asked."""
         for pause_s in (0.0, *ASK_AGAIN_S):
             time.sleep(pause_s)
             self._lease.check()
             try:
-                return question()
+                return attempt()
+            except HostKeyRefused as error:
+                raise Undecided(host_finding(error)) from error
             except HostRefused as error:
-                raise self._refusal(step, error) from error
-            except (HostUnreachable, HostAnswerLost):
-                continue
+                if error.code != "busy":
+                    raise self._refusal(step, error) from error
+            except HostUnreachable:
+                continue  # nothing was sent: trying again is safe
+            except HostAnswerLost as error:
+                lost(error)
         silent: dict[str, str | int | float | None] = {"instance": instance(step), "host": step.host}
         raise Undecided(Finding(code="hold.host-silent", effect="refuse", values=silent))
 
@@ -90,23 +96,41 @@ class Acts:
         token = self._lease.tokens[instance(step)]
         host, name = self._hosts.at(step.host), f"{part}-{index}"
         if isinstance(step, WriteStep):
-            written = host.write(
-                step.unit,
-                token=token,
-                change=self._change,
-                step=name,
-                text=step.text,
-                expect_sha256=text_sha256(step.before),
-            )
-            return _done(step, part, index, written.at, sha256=written.sha256_after)
+            try:
+                return self._write(step, part, index, name, step.before)
+            except HostRefused as error:
+                if part == "do" or error.code != "file-changed":
+                    raise
+                return self._undo_write(step, index, name)
         issued = host.restart(step.unit, token=token, change=self._change, step=name)
         return _done(step, part, index, issued.at, before=issued.before)
+
+    def _write(self, step: WriteStep, part: e.Part, index: int, name: str, expected: str | None) -> e.StepDone:
+        written = self._hosts.at(step.host).write(
+            step.unit,
+            token=self._lease.tokens[instance(step)],
+            change=self._change,
+            step=name,
+            text=step.text,
+            expect_sha256=text_sha256(expected),
+        )
+        return _done(step, part, index, written.at, sha256=written.sha256_after)
+
+    def _undo_write(self, step: WriteStep, index: int, name: str) -> e.StepDone:
+        """Undo a write whose file is not as the write leaves it: nothing to do where the write was never made."""
+        fenced = self._hosts.at(step.host).fence(step.unit, token=self._lease.tokens[instance(step)])
+        ours = [r for r in fenced.records if (r.verb, r.change) == ("write", self._change)]
+        if not ours:
+            return _done(step, "undo", index, time.time())
+        return self._write(step, "undo", index, name, step.text)  # written, but put back by somebody already
 
     def _was_done(self, step: Step, part: e.Part, index: int) -> e.StepDone | None:
         """What the host's own record says of a restart; None: it was not done.
 
         A write needs no question, it is the same when done twice. A restart whose intent is recorded counts as done
-        when the incarnation is another one now.
+        when the incarnation is another one now. Without a record the unit must still be as it was planned.
+
+        Raises: Undecided when somebody else restarted the unit.
         """
         if isinstance(step, WriteStep):
             return None
@@ -114,6 +138,8 @@ class Acts:
         name = f"{part}-{index}"
         mine = [r for r in fenced.records if (r.verb, r.change, r.step) == ("restart", self._change, name)]
         if not mine:
+            if part == "do":
+                must_be(step, fenced.incarnation)
             return None
         record = mine[-1]
         if record.before is None or (record.state != "issued" and fenced.incarnation == record.before):
@@ -132,6 +158,21 @@ class Acts:
         }
         code = "hold.file-changed" if error.code == "file-changed" else "hold.host-refused"
         return Undecided(Finding(code=code, effect="refuse", values=values))
+
+
+def must_be(step: RestartStep, now: Incarnation) -> None:
+    """A restart replaces the life that was planned for and no other. Where there was none, any may be replaced.
+
+    Raises: Undecided.
+    """
+    if step.before.main_pid == 0 or now == step.before:
+        return
+    values: dict[str, str | int | float | None] = {
+        "instance": instance(step),
+        "planned_pid": step.before.main_pid,
+        "pid": now.main_pid,
+    }
+    raise Undecided(Finding(code="hold.other-incarnation", effect="refuse", values=values))
 
 
 def instance(step: Step) -> str:

@@ -5,26 +5,31 @@ Everything that was recorded is where a successor goes on: this module keeps no 
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from policies import events as e
-from policies.approvals import still_valid
-from policies.change import Change, apply
-from policies.errors import HostAnswerLost, HostUnreachable, LeaseLost, LedgerConflict
+from policies.change import Change, IllegalTransition, apply
+from policies.errors import LeaseLost, LedgerConflict
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
-from policies.replan import differences
-from workers.acts import Acts, Undecided, instance
+from workers.acts import Acts, Undecided, instance, must_be
 from workers.gatekeeper import Aim, Gatekeeper, prove
+from workers.issued import told
 from workers.lease import Held as Lease
-from workers.prepare import host_finding
+from workers.recheck import recheck
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 LOG = structlog.get_logger(__name__)
+# Somebody else's doing: never answered by a restart of ours
+FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other"})
+LOOKS = 3
+LOOK_PAUSE_S = 0.5
 
 
 class Stop(Exception):  # not an error: the run is over, and what ended it is recorded
@@ -46,8 +51,8 @@ def execute(wiring: Wiring, change_id: str) -> None:
         Run(wiring, wiring.ledger.load(change_id), lease).go()
     except Stop:
         pass
-    except LeaseLost:
-        LOG.warning("lease lost, stopped", change=change_id)
+    except (LeaseLost, IllegalTransition) as lost:
+        LOG.warning("another worker goes on, stopped", change=change_id, why=str(lost))
     finally:
         lease.release()
 
@@ -61,6 +66,7 @@ class Run:
         self.lease = lease
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
         self.acts = Acts(wiring.hosts, lease, change.id, self._unknown)
+        self.issued: set[tuple[e.Part, int]] = set()  # steps done in this turn
 
     def go(self) -> None:
         """From wherever the change is to its end, or to where a person must decide."""
@@ -68,6 +74,7 @@ class Run:
             return
         resumed = self.change.state != "approved" or bool(self.change.tokens)
         if not resumed:
+            self._abort_if_asked()
             self._recheck()
         self.record(e.Started(worker=self.w.name, tokens=dict(self.lease.tokens), resumed=resumed))
         try:
@@ -121,23 +128,14 @@ class Run:
             self.record(e.Unknown(findings=(finding,)))
 
     def _recheck(self) -> None:
-        """Roles, expiry and every fact of the digest, as they are at this moment."""
-        change, plan = self.change, self.plan
-        if change.asked is None:
-            raise RuntimeError(f"{change.id} has a plan but was never asked for")
-        lapsed = still_valid(change, self.w.fleet, self.w.clock())
-        if lapsed is not None:
-            raise self.end(e.Refused(findings=(lapsed,)))
-        try:
-            outcome = self.w.planner.plan(change.asked)
-        except (HostUnreachable, HostAnswerLost) as error:
-            raise self.hold(host_finding(error)) from error
-        now = next((p for p in outcome.plans if p.order == plan.order), None)
-        if now is None or now.digest != plan.digest:
-            found = differences(plan, now) if now is not None else outcome.findings
-            replan = self.end(e.Replan(findings=found))
-            self.w.doorbell.ring("ask", "prepare", change.id)
-            raise replan
+        event = recheck(self.w, self.change)
+        if event is None:
+            return
+        self._abort_if_asked()
+        ended = self.end(event)
+        if isinstance(event, e.Replan):
+            self.w.doorbell.ring("ask", "prepare", self.change.id)
+        raise ended
 
     def _fence(self) -> None:
         """Raise the token on every host first: from here on an older worker's calls are refused there."""
@@ -177,7 +175,7 @@ class Run:
         step = self.change.steps[index]
         part: e.Part = "undo" if self.change.undoing else "do"
         if index not in self.change.progress.done:
-            if isinstance(step, RestartStep) and part == "do" and self.change.progress.started is None:
+            if part == "do" and self.change.progress.started is None:
                 self._must_be_ours(step)
             if self.change.progress.started != index:
                 started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
@@ -186,24 +184,21 @@ class Run:
             else:
                 done = self.acts.do(step, part, index, again=True)
             self.record(done)
+            self.issued.add((part, index))
         if isinstance(step, RestartStep):
             self._gates(step, part, index)
 
-    def _must_be_ours(self, step: RestartStep) -> None:
-        now = self.acts.incarnation(step)
-        if now != step.before:
-            values: dict[str, str | int | float | None] = {
-                "instance": instance(step),
-                "planned_pid": step.before.main_pid,
-                "pid": now.main_pid,
-            }
-            raise self.hold(Finding(code="hold.other-incarnation", effect="refuse", values=values))
+    def _must_be_ours(self, step: Step) -> None:
+        """Nobody else restarted the unit since the plan: asked before its file is written and before its restart."""
+        for later in self.plan.steps:
+            if isinstance(later, RestartStep) and instance(later) == instance(step):
+                must_be(later, self.acts.incarnation(later))
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
-        progress = self.change.progress
-        passed = frozenset(gate for i, gate in progress.gates if i == index)
-        before, issued_at = progress.before or step.before, progress.issued_at or 0.0
-        for answer in self.gates.ask(step, before, issued_at, self._aim(step), passed):
+        issued = told(self.w.ledger.entries(self.change.id), self.change, step, part, index)
+        issued = replace(issued, taken_over=(part, index) not in self.issued)
+        touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
+        for answer in self.gates.ask(step, issued, self._aim(step), touched):
             common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
             if answer.verdict.answer == "pass":
                 self.record(
@@ -222,10 +217,14 @@ class Run:
             self._after_failure(step, part, answer.verdict.answer, answer.verdict.findings)
 
     def _after_failure(self, step: RestartStep, part: e.Part, answer: str, findings: tuple[Finding, ...]) -> None:
-        """Undo by itself only when the service whose value changed fails its own gate; else a person decides."""
-        foreign = any(f.code in {"gate.port.foreign", "gate.incarnation.other"} for f in findings)
-        if part == "do" and step.changed and answer == "fail" and not foreign:
-            self.record(e.UndoStarted(actor=None, findings=findings))
+        """Undo by itself only when the service whose value changed fails its own gate; else a person decides.
+
+        A person who asked to abort has decided. Where somebody else acts on the unit, undoing would be a fight.
+        """
+        foreign = any(f.code in FOREIGN for f in findings)
+        own = step.changed and answer == "fail"
+        if part == "do" and not foreign and (own or self.change.abort is not None):
+            self.record(e.UndoStarted(actor=self.change.abort, findings=findings))
             return
         raise self.hold(*findings)
 
@@ -257,6 +256,17 @@ class Run:
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""
+        for tries_left in reversed(range(LOOKS)):
+            proved, bad = self._look()
+            if not bad or not tries_left:
+                break
+            time.sleep(LOOK_PAUSE_S)
+        self.record(proved)
+        if bad:
+            raise self.hold(*bad)
+
+    def _look(self) -> tuple[e.Proved, tuple[Finding, ...]]:
+        """The proof and what speaks against it."""
         plan = self.plan
         knob = self.w.fleet.knobs[plan.knob]
         path = knob.reported.path if knob.reported else None
@@ -272,10 +282,9 @@ class Run:
             ok = answer is not None and answer.status == 200
             code = "proof.healthy" if ok else "proof.not-healthy"
             health.append(Finding(code=code, effect="note" if ok else "refuse", values=values))
-        self.record(e.Proved(proofs=proofs, findings=tuple(health)))
-        bad = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
-        if bad or any(f.effect == "refuse" for f in health):
-            raise self.hold(*(f for f in health if f.effect == "refuse"), *_not_live(bad))
+        lost = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
+        bad = (*(f for f in health if f.effect == "refuse"), *_not_live(lost))
+        return e.Proved(proofs=proofs, findings=tuple(health)), bad
 
 
 def _not_live(instances: list[str]) -> tuple[Finding, ...]:

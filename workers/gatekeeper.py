@@ -9,18 +9,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from policies import proof as ladder
-from policies.errors import HostAnswerLost, HostUnreachable
+from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
 from policies.facts import HttpAnswer, Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
-from policies.gates import canary, environment, health, incarnation, port, reported
+from policies.gates import canary, environment, failed, health, incarnation, port, reported
 from policies.plan import GateKind, RestartStep
+from policies.planning.knob import reaches
 from policies.planning.placement import effective_now
 from policies.proof import Proof
 from workers.executors.answers import HttpAsk, Waited
 from workers.hosts import Hosts
+from workers.issued import Issued
+from workers.prepare import about_host
 
 RETRY_PAUSE_S = 0.2
+SHORT_SLICE_S = 0.1
+PROOF_TRIES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,91 +56,148 @@ class Gatekeeper:
         self._hosts = hosts
         self._check = check
 
-    def ask(
-        self, step: RestartStep, before: Incarnation, issued_at: float, aim: Aim, passed: frozenset[str]
-    ) -> Iterator[Answer]:
-        """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass."""
-        for answers in (self._life(step, before, issued_at), self._value(step, aim), self._path(step)):
+    def ask(self, step: RestartStep, issued: Issued, aim: Aim, touched: tuple[str, ...]) -> Iterator[Answer]:
+        """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass.
+
+        touched: the services of the plan; canaries that go through one of them are asked.
+        A gate that passed before and does not hold any more is answered again.
+        """
+        life: Answer | None = None
+        for answer in self._life(step, issued):
+            life = life or answer
+            if answer.verdict.answer != "pass":
+                yield answer
+                return
+            if answer.gate in step.gates and answer.gate not in issued.passed:
+                yield answer
+        for answers in (self._value(step, aim, life), self._path(step, touched)):
             for answer in answers:
-                if answer.gate not in step.gates or answer.gate in passed:
+                if answer.verdict.answer == "pass" and answer.gate in issued.passed:
                     continue
                 yield answer
                 if answer.verdict.answer != "pass":
                     return
 
-    def _life(self, step: RestartStep, before: Incarnation, issued_at: float) -> Iterator[Answer]:
+    def _life(self, step: RestartStep, issued: Issued) -> Iterator[Answer]:
         service = self._fleet.services[step.service]
         instance = f"{step.service}@{step.host}"
-        waited = self._wait(step, service, before)
+        begun = time.monotonic()
+        waited = self._wait(step, service, issued)
         if isinstance(waited, Finding):
             yield Answer("incarnation", Verdict(answer="error", findings=(waited,)))
             return
         ready_at = waited.since.ready_at
-        waited_s = (ready_at or waited.at) - issued_at
+        waited_s = time.monotonic() - begun if issued.by_hand else (ready_at or waited.at) - issued.at
+        boot_s = None if issued.by_hand else waited_s
         life = incarnation.judge(
             instance,
-            before,
+            issued.before,
             waited.incarnation,
             active_state=waited.active_state,
             sub_state=waited.sub_state,
             result=waited.result,
             n_restarts=waited.n_restarts,
             waited_s=waited_s,
+            other=waited.state == "other-incarnation",
         )
-        yield Answer("incarnation", life, waited.incarnation, waited_s, waited.since.new_incarnation_at)
         owner = port.judge(instance, waited.port, waited.incarnation, waited_s=waited_s)
-        yield Answer("port", owner, waited.incarnation, waited_s, waited.since.port_owned_at)
+        if life.answer != "pass" and waited.state != "other-incarnation" and port.taken(waited.port):
+            # the unit ends because somebody else has its port: that is what a person has to hear first
+            found = Verdict(answer="fail", findings=(*owner.findings, *life.findings))
+            yield Answer("port", found, waited.incarnation)
+            return
+        yield Answer("incarnation", life, waited.incarnation, boot_s, waited.since.new_incarnation_at)
+        yield Answer("port", owner, waited.incarnation, boot_s, waited.since.port_owned_at)
         well = health.judge(instance, waited.health, confirmed=waited.state == "ready", waited_s=waited_s)
-        yield Answer("health", well, waited.incarnation, waited_s, ready_at)
+        yield Answer("health", well, waited.incarnation, boot_s, ready_at)
 
-    def _wait(self, step: RestartStep, service: Service, before: Incarnation) -> Waited | Finding:
+    def _wait(self, step: RestartStep, service: Service, issued: Issued) -> Waited | Finding:
         """Long polls on the host until it is ready, has failed, or the boot time is over."""
-        timing = self._fleet.timing
-        deadline = time.monotonic() + service.health.boot_s
+        timing, boot_s = self._fleet.timing, service.health.boot_s
+        deadline = time.monotonic() + boot_s
+        life, restarts = issued.life, issued.restarts
+        uncounted: int | None = None if issued.by_hand else 0
+        # after a takeover only the host's clock knows how much time is left, so the first look is a short one
+        slice_s = SHORT_SLICE_S if issued.taken_over else timing.wait_slice_s
         host = self._hosts.at(step.host)
         while True:
             self._check()
-            left = deadline - time.monotonic()
+            left_s = deadline - time.monotonic()
             try:
                 waited = host.wait(
                     step.unit,
-                    before=before,
+                    before=issued.before,
                     port=service.health.port,
                     health=service.health,
                     confirmations=timing.health_confirmations,
                     poll_s=timing.poll_s,
-                    for_s=max(0.1, min(timing.wait_slice_s, left)),
+                    for_s=max(SHORT_SLICE_S, min(slice_s, left_s)),
+                    expect=life,
                 )
+            except HostKeyRefused as error:
+                return _not_asked(step.host, error)
             except (HostUnreachable, HostAnswerLost) as error:
                 # Looking changes nothing, so looking again is safe; the boot goes on meanwhile.
                 if time.monotonic() >= deadline:
-                    values: dict[str, str | int | float | None] = {"host": step.host, "error": error.message}
-                    return Finding(code="gate.host-not-answering", effect="refuse", values=values)
+                    return _not_asked(step.host, error)
                 time.sleep(RETRY_PAUSE_S)
                 continue
-            looping = waited.n_restarts is not None and waited.n_restarts >= incarnation.CRASH_LOOP
-            if waited.state in {"ready", "failed"} or looping or time.monotonic() >= deadline:
+            except OpsError as error:
+                if not about_host(error):
+                    raise
+                return _not_asked(step.host, error)
+            slice_s = timing.wait_slice_s
+            started_again = (waited.n_restarts or 0) > restarts
+            restarts = waited.n_restarts or 0
+            if waited.state == "other-incarnation" and started_again and time.monotonic() < deadline:
+                life = None  # systemd itself started it again
+                continue
+            if waited.since.new_incarnation_at is not None and waited.incarnation.main_pid != 0:
+                life = waited.incarnation
+            uncounted = restarts if uncounted is None else uncounted
+            waited = waited.model_copy(update={"n_restarts": max(0, restarts - uncounted)})
+            looping = incarnation.crash_loop(issued.before, waited.incarnation, waited.n_restarts)
+            if waited.state not in {"waiting", "foreign-port-owner"} or looping:
+                return waited
+            if not issued.by_hand:
+                deadline = min(deadline, time.monotonic() + issued.at + boot_s - waited.at)
+            if time.monotonic() >= deadline:
                 return waited
 
-    def _value(self, step: RestartStep, aim: Aim) -> Iterator[Answer]:
+    def _value(self, step: RestartStep, aim: Aim, life: Answer | None) -> Iterator[Answer]:
         if "environment" not in step.gates:
             return
         instance = f"{step.service}@{step.host}"
-        try:
-            facts = self._hosts.observe([instance], [aim.variable]).units[instance]
-        except (HostUnreachable, HostAnswerLost) as error:
-            yield Answer("environment", _not_asked(step.host, error))
-            return
-        yield Answer("environment", environment.judge(prove(facts, replace(aim, reported_path=None))), facts.incarnation)
+        for tries_left in reversed(range(PROOF_TRIES)):
+            self._check()
+            try:
+                facts = self._hosts.observe([instance], [aim.variable]).units[instance]
+            except OpsError as error:
+                if not about_host(error):
+                    raise
+                if tries_left and not isinstance(error, HostKeyRefused):
+                    time.sleep(RETRY_PAUSE_S)
+                    continue
+                yield Answer("environment", Verdict(answer="error", findings=(_not_asked(step.host, error),)))
+                return
+            if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
+                yield Answer("incarnation", _ended(instance, life, facts))
+                return
+            value = environment.judge(prove(facts, replace(aim, reported_path=None)))
+            if value.answer == "pass" or not tries_left:
+                break
+            # a child that has just been made and not yet begun its own program shows an empty environment
+            time.sleep(RETRY_PAUSE_S)
+        yield Answer("environment", value, facts.incarnation)
         if aim.reported_path is not None:
             info = next((a for a in facts.http if a.id == "server_info"), None)
             verdict = reported.judge(instance, info, aim.reported_path, aim.wanted)
             yield Answer("reported", verdict, facts.incarnation)
 
-    def _path(self, step: RestartStep) -> Iterator[Answer]:
+    def _path(self, step: RestartStep, touched: tuple[str, ...]) -> Iterator[Answer]:
         if "canary" in step.gates:
             for service in self._fleet.services.values():
-                if service.canary is not None:
+                if service.canary is not None and reaches(self._fleet, service.name, touched):
                     yield Answer("canary", self.canary(service, service.canary))
 
     def canary(self, service: Service, probe: Canary) -> Verdict:
@@ -158,8 +220,10 @@ class Gatekeeper:
             )
             try:
                 seen = self._hosts.observe([], [], {service.on[0]: [ask]})
-            except (HostUnreachable, HostAnswerLost) as error:
-                verdict = _not_asked(service.on[0], error)
+            except OpsError as error:
+                if not about_host(error):
+                    raise
+                verdict = Verdict(answer="error", findings=(_not_asked(service.on[0], error),))
             else:
                 expected = probe.expect_text.replace(canary.PLACEHOLDER, nonce)
                 verdict = canary.judge(service.name, seen.probes.get("canary"), expected)
@@ -190,6 +254,19 @@ def text_sha256(text: str | None) -> str | None:
     return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _not_asked(host: str, error: HostUnreachable | HostAnswerLost) -> Verdict:
+def _not_asked(host: str, error: OpsError) -> Finding:
     values: dict[str, str | int | float | None] = {"host": host, "error": error.message}
-    return Verdict(answer="error", findings=(Finding(code="gate.host-not-answering", effect="refuse", values=values),))
+    return Finding(code="gate.host-not-answering", effect="refuse", values=values)
+
+
+def _ended(instance: str, life: Answer, facts: UnitFacts) -> Verdict:
+    """The life that was well has ended between two gates: by itself, or because somebody restarted the unit."""
+    seen = life.verdict.findings[0].values
+    values = {**seen, "instance": instance, "old_pid": seen["new_pid"], "new_pid": facts.incarnation.main_pid}
+    values |= {"state": f"{facts.active_state} ({facts.sub_state})", "restarts": facts.n_restarts}
+    counted = seen["restarts"]
+    if facts.incarnation.main_pid == 0:
+        return failed("gate.incarnation.no-process", values)
+    if facts.n_restarts is not None and isinstance(counted, int) and facts.n_restarts > counted:
+        return failed("gate.incarnation.crash-loop", values)
+    return failed("gate.incarnation.other", values)

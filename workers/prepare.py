@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from policies import events as e
-from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, LedgerConflict
+from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnreachable, LedgerConflict, OpsError
 from policies.finding import Finding
 from policies.fleet import Fleet
 
@@ -26,7 +27,8 @@ def prepare(wiring: Wiring, change_id: str) -> None:
     if isinstance(event, e.Planned) and event.approvals == 0 and not event.dry:
         plan = event.plans[0]
         given = e.ApprovalGiven(actor=change.asked.actor, order=plan.order, digest=plan.digest, complete=True)
-        wiring.ledger.append(change_id, given, expect_version=change.version + 1)
+        with suppress(LedgerConflict):  # somebody denied or aborted it in this moment
+            wiring.ledger.append(change_id, given, expect_version=change.version + 1)
         wiring.doorbell.ring("act", "execute", change_id)
     wiring.doorbell.ring("narrate", "draw", change_id)
 
@@ -37,7 +39,9 @@ def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
         return e.Refused(findings=(Finding(code="plan.fleet-file-changed", effect="refuse", values=values),))
     try:
         outcome = wiring.planner.plan(asked)
-    except (HostUnreachable, HostAnswerLost) as error:
+    except OpsError as error:
+        if not about_host(error):
+            raise
         return e.Refused(findings=(host_finding(error),))
     if outcome.nothing_to_do:
         return e.NothingToDo(findings=outcome.findings)
@@ -55,13 +59,22 @@ def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
     )
 
 
-def host_finding(error: HostUnreachable | HostAnswerLost) -> Finding:
+def about_host(error: OpsError) -> bool:
+    """The host could not be asked, said no, or gave what is no answer; everything else is about us."""
+    return type(error) is OpsError or isinstance(error, (HostUnreachable, HostAnswerLost, HostRefused))
+
+
+def host_finding(error: OpsError) -> Finding:
     """What could not be asked, as a finding: an unknown or changed key is told apart from a host that is away."""
-    code = "host.unreachable"
+    code = "host.bad-answer"
     if isinstance(error, HostKeyRefused):
         code = "host.key-refused"
+    elif isinstance(error, HostUnreachable):
+        code = "host.unreachable"
     elif isinstance(error, HostAnswerLost):
         code = "host.answer-lost"
+    elif isinstance(error, HostRefused):
+        code = "host.refused"
     return Finding(code=code, effect="refuse", values={"error": error.message, "hint": error.hint})
 
 

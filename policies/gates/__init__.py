@@ -23,3 +23,8 @@ def failed(code: str, values: Values) -> Verdict:
 def undecided(code: str, values: Values) -> Verdict:
     """A verdict `inconclusive`: there was no reading that decides."""
     return Verdict(answer="inconclusive", findings=(Finding(code=code, effect="refuse", values=values),))
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which an engine's JSON may hold and no event can, shown as `\\udXXX`."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from policies.facts import HttpAnswer
 from policies.finding import Verdict
-from policies.gates import Values, failed, passed, undecided
+from policies.gates import Values, failed, passed, readable, undecided
 
 PLACEHOLDER = "{nonce}"
 
@@ -31,7 +31,7 @@ def generated_text(body: str) -> str | None:
         text = choice["text"] if "text" in choice else choice["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
         return None
-    return text if isinstance(text, str) else None
+    return readable(text) if isinstance(text, str) else None
 
 
 def judge(service: str, answer: HttpAnswer | None, expected: str) -> Verdict:

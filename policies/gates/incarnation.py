@@ -20,8 +20,12 @@ def judge(
     result: str,
     n_restarts: int | None,
     waited_s: float,
+    other: bool = False,
 ) -> Verdict:
-    """Pass only when pid, start time and InvocationID all differ from before and the unit is active."""
+    """Pass only when pid, start time and InvocationID all differ from before and the unit is active.
+
+    `other`: a further life was begun that systemd's own Restart= does not explain, so somebody else did it.
+    """
     values: Values = {
         "instance": instance,
         "old_pid": before.main_pid,
@@ -31,7 +35,9 @@ def judge(
         "restarts": n_restarts,
         "waited_s": waited_s,
     }
-    if n_restarts is not None and n_restarts >= CRASH_LOOP:
+    if other:
+        return failed("gate.incarnation.other", values)
+    if crash_loop(before, now, n_restarts):
         return failed("gate.incarnation.crash-loop", values)
     if result == "timeout":
         return failed("gate.incarnation.start-timeout", values)
@@ -41,7 +47,7 @@ def judge(
         return failed("gate.incarnation.failed", values)
     if now.main_pid == 0:
         return failed("gate.incarnation.no-process", values)
-    if now.invocation_id == "" or before.invocation_id == "":
+    if now.invocation_id == "" or (before.invocation_id == "" and before.main_pid != 0):
         return undecided("gate.incarnation.no-invocation-id", values)
     same = now.main_pid == before.main_pid or now.started == before.started or now.invocation_id == before.invocation_id
     if same:
@@ -49,3 +55,8 @@ def judge(
     if active_state != "active":
         return undecided("gate.incarnation.not-active", values)
     return passed("gate.incarnation.new", values)
+
+
+def crash_loop(before: Incarnation, now: Incarnation, n_restarts: int | None) -> bool:
+    """Started again too often since this restart; what the life before it counted is not its."""
+    return n_restarts is not None and n_restarts >= CRASH_LOOP and now.invocation_id != before.invocation_id

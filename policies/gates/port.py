@@ -8,7 +8,10 @@ from policies.gates import Values, failed, passed, undecided
 
 
 def judge(instance: str, owner: PortOwner | None, now: Incarnation, *, waited_s: float) -> Verdict:
-    """Pass only when the listener is in the unit. A foreign owner is a fail, whatever the port answers."""
+    """Pass only when the listener is in the unit and not older than its main process.
+
+    A foreign owner, or one left over from an earlier life, is a fail, whatever the port answers.
+    """
     if owner is None:
         return undecided("gate.port.not-read", {"instance": instance})
     values: Values = {
@@ -25,4 +28,11 @@ def judge(instance: str, owner: PortOwner | None, now: Incarnation, *, waited_s:
         return undecided("gate.port.hidden", values)
     if not owner.in_unit:
         return failed("gate.port.foreign", values)
+    if now.main_pid != 0 and owner.started is not None and owner.started < now.started:
+        return failed("gate.port.older", values)
     return passed("gate.port.owned", values)
+
+
+def taken(owner: PortOwner | None) -> bool:
+    """Somebody outside of the unit listens there: the unit cannot, however often it is started."""
+    return owner is not None and owner.state == "owned" and not owner.in_unit

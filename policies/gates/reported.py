@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from policies.facts import HttpAnswer
 from policies.finding import Verdict
-from policies.gates import Values, failed, passed, undecided
+from policies.gates import Values, failed, passed, readable, undecided
 
 
 def reported_value(body: str, path: str) -> str | None:
@@ -29,7 +29,7 @@ def reported_value(body: str, path: str) -> str | None:
             return None
     if found is None:
         return None
-    return found if isinstance(found, str) else json.dumps(found)
+    return readable(found) if isinstance(found, str) else json.dumps(found)
 
 
 def judge(instance: str, answer: HttpAnswer | None, path: str, wanted: str | None) -> Verdict:

@@ -11,6 +11,7 @@ from policies.fleet import Fleet
 from policies.plan import Estimate, FileState, GateKind, Plan, RestartStep, Step, WriteStep
 from policies.planning.goal import Goal
 from policies.planning.placement import Placement, place
+from policies.planning.steady import crash_looping, steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ def plan_knob(
             refusals.append(found)
         else:
             placements[instance] = found
-    for name, unit in facts.items():
+    touched = dict.fromkeys((*goal.instances, *(i for order in goal.orders for i in _instances(fleet, order))))
+    for name in touched:
+        unit = facts[name]
         if unit.load_state != "loaded":
             values: dict[str, str | int | float | None] = {
                 "instance": name,
@@ -62,7 +65,7 @@ def plan_knob(
             steps=_steps(fleet, goal, order, facts, placements),
             undo=_steps(fleet, goal, order, facts, {i: _reversed(p) for i, p in placements.items()}),
             files=_files(fleet, order, facts),
-            incarnations=tuple((i, facts[i].incarnation) for i in _instances(fleet, order)),
+            incarnations=tuple((i, steady(facts[i])) for i in _instances(fleet, order)),
             policy=policy,
             warnings=(*goal.notes, *warnings, *_preflight(fleet, order, facts)),
             load=load,
@@ -110,7 +113,7 @@ def _steps(
                 )
             )
         steps.append(_restart(fleet, goal, unit, changed=placement is not None))
-    canaried = [s for s in fleet.services.values() if s.canary and _reaches(fleet, s.name, fleet.restarts[order])]
+    canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, fleet.restarts[order])]
     if canaried and isinstance(steps[-1], RestartStep):
         steps[-1] = steps[-1].model_copy(update={"gates": (*steps[-1].gates, "canary")})
     return tuple(steps)
@@ -128,15 +131,15 @@ def _restart(fleet: Fleet, goal: Goal, unit: UnitFacts, *, changed: bool) -> Res
         service=unit.service,
         unit=unit.unit,
         argv=("systemctl", *manager, "restart", "--no-block", unit.unit),
-        before=unit.incarnation,
+        before=steady(unit),
         changed=changed,
         gates=gates,
     )
 
 
-def _reaches(fleet: Fleet, service: str, touched: tuple[str, ...]) -> bool:
-    """The service is touched, or needs one that is, directly or through others."""
-    return service in touched or any(_reaches(fleet, need, touched) for need in fleet.services[service].needs)
+def reaches(fleet: Fleet, service: str, touched: tuple[str, ...]) -> bool:
+    """Whether the service is touched, or needs one that is, directly or through others."""
+    return service in touched or any(reaches(fleet, need, touched) for need in fleet.services[service].needs)
 
 
 def _reversed(placement: Placement) -> Placement:
@@ -167,6 +170,10 @@ def _preflight(fleet: Fleet, order: str, facts: Mapping[str, UnitFacts]) -> tupl
                     effect="warn",
                     values={**values, "state": unit.active_state, "result": unit.result},
                 )
+            )
+        elif crash_looping(unit):
+            found.append(
+                Finding(code="plan.crash-looping", effect="warn", values={**values, "restarts": unit.n_restarts})
             )
         boot_s = fleet.services[unit.service].health.boot_s
         if unit.type == "notify" and unit.timeout_start_s is not None and unit.timeout_start_s < boot_s:

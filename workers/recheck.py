@@ -1,0 +1,54 @@
+"""The last look before the first act: is what was approved still what would be done?"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from policies import events as e
+from policies.approvals import still_valid
+from policies.change import Change
+from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
+from policies.replan import differences
+from workers.prepare import about_host, host_finding
+
+if TYPE_CHECKING:
+    from workers.planner import Outcome
+    from workers.wiring import Wiring
+
+# Pauses before asking hosts again, in seconds. Nothing was begun, so a person is told soon.
+ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
+
+
+def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
+    """Roles, expiry and every fact of the digest as they are now; None when the change may start.
+
+    A host that cannot be asked is a refusal: nothing was done, and what would be done is not known.
+    """
+    plan = change.plan
+    if change.asked is None or plan is None:
+        raise RuntimeError(f"{change.id} is approved without having been asked for and planned")
+    lapsed = still_valid(change, wiring.fleet, wiring.clock())
+    if lapsed is not None:
+        return e.Refused(findings=(lapsed,))
+    try:
+        outcome = _outcome(wiring, change.asked)
+    except OpsError as error:
+        if not about_host(error):
+            raise
+        return e.Refused(findings=(host_finding(error),))
+    now = next((p for p in outcome.plans if p.order == plan.order), None)
+    if now is None:
+        return e.Replan(findings=outcome.findings)
+    return e.Replan(findings=differences(plan, now)) if now.digest != plan.digest else None
+
+
+def _outcome(wiring: Wiring, asked: e.Asked) -> Outcome:
+    for pause_s in ASK_AGAIN_S:
+        try:
+            return wiring.planner.plan(asked)
+        except HostKeyRefused:
+            raise
+        except (HostUnreachable, HostAnswerLost):
+            time.sleep(pause_s)
+    return wiring.planner.plan(asked)
