@@ -138,7 +138,7 @@ def test_a_hundred_instances_warnings_and_a_huge_reason_still_fit(judge: BlockJu
     )
     plan = stories.plan().model_copy(update={"warnings": tuple(warning), "targets": targets})
     many = tuple(plan.model_copy(update={"order": f"order-{i}"}) for i in range(30))
-    events = [stories.asked(), stories.planned(*many)]
+    events: list[e.Event] = [stories.asked(), stories.planned(*many)]
     for story in (
         Story.of(stories.chained(events), (stories.record(),) * 20, stories.fleet()),
         Story.of(stories.chained([*events, e.Denied(actor=stories.ben())]), (stories.record(),) * 20, stories.fleet()),
