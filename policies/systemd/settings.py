@@ -58,6 +58,7 @@ class Removal:
     place: Place
 
     def removes(self, name: str, value: str) -> bool:
+        """Whether it takes NAME=VALUE away."""
         return self.word in (name, f"{name}={value}")
 
 

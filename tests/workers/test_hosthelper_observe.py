@@ -21,6 +21,7 @@ from bot.cli.systemd import RootTree
 from policies.facts import HostFacts, HttpAnswer, UnitFacts
 from policies.systemd import root
 from policies.systemd.effective import effective
+from tests.shared import skip_or_fail
 from tests.workers.lab_host import HELPER, LabHost, free_port, lab_host
 
 pytestmark = pytest.mark.real
@@ -323,3 +324,58 @@ def test_the_helper_runs_as_text_given_to_python_and_still_names_its_source(host
         [sys.executable, "-I", "-c", source], input=request, capture_output=True, check=True, timeout=60
     )
     assert json.loads(done.stdout)["facts"]["helper"] == hashlib.sha256(source.encode()).hexdigest()
+
+
+def test_another_persons_process_is_forbidden_and_its_port_hidden() -> None:
+    if os.geteuid() != 0:
+        skip_or_fail("only root can look as somebody else")
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        code = (
+            "import sys; h = {'__name__': 'helper'}; exec(sys.stdin.read(), h)\n"
+            f"life = h['process_stat']({os.getpid()})\n"
+            f"print(h['read_environ']({os.getpid()}, life.started, ['KNOB'])['KNOB'],"
+            f" h['port_owner']({port}, '127.0.0.1', [], h['Processes']().lives)['state'],"
+            f" h['read_environ']({os.getpid()}, life.started - 1, ['KNOB'])['KNOB'][0])"
+        )
+        done = subprocess.run(
+            ["/usr/bin/python3", "-I", "-c", code],
+            input=HELPER.read_text(encoding="utf-8"),
+            capture_output=True,
+            text=True,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            cwd="/",
+            timeout=60,
+            check=False,
+        )
+    assert (done.stdout.strip(), done.stderr) == ("('forbidden', None) hidden vanished", "")
+
+
+def test_a_pid_that_was_given_to_another_process_meanwhile_has_vanished() -> None:
+    scope: dict[str, Any] = {"__name__": "helper"}
+    exec(HELPER.read_text(encoding="utf-8"), scope)  # noqa: S102 - the program itself, as hosts run it
+    started = scope["process_stat"](os.getpid()).started
+    assert scope["read_environ"](os.getpid(), started, ["NO_SUCH"]) == {"NO_SUCH": ("absent", None)}
+    assert scope["read_environ"](os.getpid(), started + 1, ["NO_SUCH"]) == {"NO_SUCH": ("vanished", None)}
+    assert scope["read_environ"](2**22 + 1, 1, ["NO_SUCH"]) == {"NO_SUCH": ("vanished", None)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("A=1 B=2", ["A=1", "B=2"]),
+        (r'"A=b c" D=1', ["A=b c", "D=1"]),
+        (r"$'A=it\'s' B=1", ["A=it's", "B=1"]),
+        (r"$'A=a\nb\x41\101'", ["A=a\nbAA"]),
+        (r'"K_i=<x\\x2dy>"', [r"K_i=<x\x2dy>"]),
+    ],
+)
+def test_lists_of_systemctl_are_taken_apart(text: str, words: list[str]) -> None:
+    scope: dict[str, Any] = {"__name__": "helper"}
+    exec(HELPER.read_text(encoding="utf-8"), scope)  # noqa: S102 - the program itself, as hosts run it
+    assert scope["words_of"](text) == words
