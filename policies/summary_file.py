@@ -12,6 +12,8 @@ A point is a change in percent, or a mapping {ratio, n_a, n_b}. Without n a poin
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
+from typing import Any
 
 import yaml
 from pydantic import JsonValue, ValidationError
@@ -22,10 +24,37 @@ from policies.evidence import Summary
 PERCENT = re.compile(r"(?P<sign>[+\-−])\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*%")
 LOAD = re.compile(r"[Cc]?(?P<concurrency>[0-9]{1,6})")
 MAX_BYTES = 65536
+AS_TYPED = ("value", "baseline", "measured_on")
+NULL = "tag:yaml.org,2002:null"
 
 
 class SummaryError(OpsError):
     """The summary cannot be read; the message names the field and what was expected."""
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without anchors, aliases and tags, and with every key once."""
+
+    def fetch_anchor(self) -> None:
+        raise self._refused("an anchor")
+
+    def fetch_alias(self) -> None:
+        raise self._refused("an alias")
+
+    def fetch_tag(self) -> None:
+        raise self._refused("a tag")
+
+    def _refused(self, what: str) -> yaml.MarkedYAMLError:
+        return yaml.MarkedYAMLError(problem=f"{what}, expected plain values", problem_mark=self.get_mark())
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                problem = f"`{key.value}` twice, expected it once"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
 
 
 def read_summary(text: str, file: str, knob: str) -> Summary:
@@ -33,35 +62,47 @@ def read_summary(text: str, file: str, knob: str) -> Summary:
 
     Raises: SummaryError.
     """
-    if len(text.encode()) > MAX_BYTES:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise SummaryError(f"{file}: larger than {MAX_BYTES} bytes, expected a typed summary")
-    if re.search(r"(^|[\s:\[{,])[&*][A-Za-z0-9_]", text):
-        raise SummaryError(f"{file}: holds a yaml anchor or alias, expected plain values", hint="write the value out")
-    try:
-        found: JsonValue = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise SummaryError(f"{file}{line}: not yaml: {getattr(error, 'problem', error)}") from error
-    if not isinstance(found, dict):
-        raise SummaryError(f"{file}: expected a mapping with `value` and `points`, found {type(found).__name__}")
-    document = {str(key): value for key, value in found.items()}
+    document = _document(text, file)
     named = document.setdefault("knob", knob)
     if named != knob:
         raise SummaryError(f"{file}: knob is `{named}`, asked for `{knob}`", hint="record it for the knob it is about")
-    for key in ("value", "baseline", "measured_on"):
-        if document.get(key) is not None:
-            document[key] = str(document[key])
     if document.get("baseline") == "unset":
         document["baseline"] = None
     points = document.get("points")
     if isinstance(points, dict):
-        document["points"] = [_point(file, load, point) for load, point in points.items()]
+        read = [_point(file, load, point) for load, point in points.items()]
+        loads = [point["concurrency"] for point in read]
+        twice = next((load for load in loads if loads.count(load) > 1), None)
+        if twice is not None:
+            raise SummaryError(f"{file}: point C{twice} twice, expected it once")
+        document["points"] = [*read]
     try:
         return Summary.model_validate(document)
     except ValidationError as error:
         problems = [f"{file}: {_path(e['loc'])}: {e['msg'].lower()}" for e in error.errors(include_url=False)]
         raise SummaryError("\n".join(problems), hint="see `clawback evidence record --help` for an example") from error
+
+
+def _document(text: str, file: str) -> dict[str, JsonValue]:
+    """The mapping by key; a value of a knob is kept as it was typed: yaml would read `010` as 8 and `on` as True."""
+    try:
+        loader = _PlainLoader(text)
+        node = loader.get_single_node()
+        found: JsonValue = loader.construct_document(node) if node is not None else None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise SummaryError(f"{file}{line}: not a summary: {getattr(error, 'problem', error)}") from error
+    if not isinstance(found, dict) or not isinstance(node, yaml.MappingNode):
+        raise SummaryError(f"{file}: expected a mapping with `value` and `points`, found {type(found).__name__}")
+    typed = {
+        key.value: value.value
+        for key, value in node.value
+        if key.value in AS_TYPED and isinstance(value, yaml.ScalarNode) and value.tag != NULL
+    }
+    return {**{str(key): value for key, value in found.items()}, **typed}
 
 
 def _point(file: str, load: object, point: JsonValue) -> dict[str, JsonValue]:

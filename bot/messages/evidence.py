@@ -14,7 +14,8 @@ SENTENCES: dict[str, str] = {
         "evidence {record} is of class {klass}, expected at least {at_least} (line {line} of the fleet file)"
     ),
     "evidence.no-correctness": (
-        "evidence {record} compared no answers, expected a correctness count (line {line} of the fleet file)"
+        "evidence {record} compared {compared} answers, {differing} of them differ; expected at least {needed}, all the"
+        " same (line {line} of the fleet file)"
     ),
     "evidence.too-few-repeats": (
         "evidence {record} has {repeats} runs per arm at its smallest point, expected {needed}"

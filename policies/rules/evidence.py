@@ -9,10 +9,11 @@ from policies.fleet import EvidenceNeed
 
 # improves > no_worse > weak > observed; every recorded class of today is `observed`.
 ORDER = ("observed", "weak", "no_worse", "improves")
+Values = dict[str, str | int | float | None]
 
 
 def judge(case: Case) -> tuple[Finding, ...]:
-    """For each matching rule that needs evidence: the best record that fits, and whether it is enough."""
+    """For each matching rule that needs evidence: a record that is enough, or why the newest is not."""
     if case.intent in {"revert", "unset"} or case.value is None:
         return ()
     return tuple(_one(case, rule.evidence, rule.line) for rule in case.matching if rule.evidence is not None)
@@ -27,25 +28,33 @@ def fitting(case: Case, need: EvidenceNeed | None = None) -> list[Record]:
 
 
 def _one(case: Case, need: EvidenceNeed, line: int) -> Finding:
-    values: dict[str, str | int | float | None] = {
+    """The newest record that is enough; when none is, what is missing in the newest one."""
+    values: Values = {
         "knob": case.knob.name,
         "value": case.value,
         "metric": need.metric,
         "at_least": need.at_least,
         "line": line,
     }
-    records = fitting(case, need)
-    if not records:
+    judged = [_judged(record, need, case.now, values) for record in fitting(case, need)]
+    if not judged:
         return Finding(code="evidence.none", effect="refuse", values=values)
-    best = max(records, key=lambda r: (ORDER.index(r.klass), r.at))
-    values |= {"record": best.id, "klass": best.klass, "recorded_at": best.at, "max_age_s": need.max_age_s}
-    if need.max_age_s is not None and case.now - best.at > need.max_age_s:
+    return next((finding for finding in judged if finding.effect == "allow"), judged[0])
+
+
+def _judged(record: Record, need: EvidenceNeed, now: float, about: Values) -> Finding:
+    values: Values = {**about, "record": record.id, "klass": record.klass, "recorded_at": record.at}
+    values["max_age_s"] = need.max_age_s
+    if need.max_age_s is not None and now - record.at > need.max_age_s:
         return Finding(code="evidence.stale", effect="refuse", values=values)
-    if ORDER.index(best.klass) < ORDER.index(need.at_least):
+    if ORDER.index(record.klass) < ORDER.index(need.at_least):
         return Finding(code="evidence.too-weak", effect="refuse", values=values)
-    if need.correctness > 0 and best.summary.correctness is None:
+    seen = record.summary.correctness
+    compared, differing = (seen.compared, seen.differing) if seen else (0, 0)
+    if compared < need.correctness or (need.correctness > 0 and differing > 0):
+        values |= {"compared": compared, "differing": differing, "needed": need.correctness}
         return Finding(code="evidence.no-correctness", effect="refuse", values=values)
-    repeats = min(min(p.n_a, p.n_b) for p in best.summary.points)
+    repeats = min(min(p.n_a, p.n_b) for p in record.summary.points)
     if repeats < need.repeats:
         values |= {"repeats": repeats, "needed": need.repeats}
         return Finding(code="evidence.too-few-repeats", effect="refuse", values=values)
