@@ -56,7 +56,8 @@ def read_dropin(text: str | None) -> DropIn:
     variables: dict[str, str | None] = {}
     if text is None:
         return DropIn(variables)
-    for number, line in enumerate(text.splitlines(), start=1):
+    # splitlines() would also split at U+2028 and its like, which are text to us and to systemd
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
         if line in {HEAD, "[Service]"}:
             continue
         found = _SET.fullmatch(line)

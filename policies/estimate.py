@@ -19,5 +19,5 @@ def estimate(fleet: Fleet, order: str, boots: Mapping[str, Sequence[float]]) -> 
     if not records or any(not r for r in records):
         return None
     # Nearest-rank p90: with few records it is the slowest one seen, which is what a person wants to know.
-    p90 = sum(r[min(len(r) - 1, int(0.9 * len(r)))] for r in records)
+    p90 = sum(r[-(-9 * len(r) // 10) - 1] for r in records)
     return Estimate(median_s=sum(median(r) for r in records), p90_s=p90, n=min(len(r) for r in records))

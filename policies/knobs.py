@@ -11,14 +11,14 @@ import re
 from policies.finding import Finding
 from policies.fleet import Knob
 
-INT = re.compile(r"-?(0|[1-9][0-9]*)")
+INT = re.compile(r"0|-?[1-9][0-9]*")
 FLOAT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 TRUTHS = ("0", "1", "true", "false")
 
 
 def value_problem(knob: Knob, text: str) -> Finding | None:
     """Why `text` cannot be a value of `knob`; None when it can."""
-    if any(ord(ch) < 32 or ord(ch) == 127 for ch in text):
+    if not text.isprintable():  # also what looks like nothing, or like other text, on a card
         return _problem(knob, text, "value.control-character", "printable text")
     if knob.type == "int":
         return _number(knob, text, INT, "a whole number without leading zeros")

@@ -13,6 +13,10 @@ SENTENCES: dict[str, str] = {
     "plan.nothing-to-restore": (
         "no record says which value of {knob:code} was taken away last; name it: `restore NAME=VALUE`"
     ),
+    "plan.reverts-to-two-values": (
+        "{knob:code} had different values before ({found}), so there is no one value to go back to; name a scope, or"
+        " restore one value"
+    ),
     "plan.nothing-to-do": (
         "{knob:code} is {value:value} already on {instances}, in the files and in the running process; nothing to do"
     ),

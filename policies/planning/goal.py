@@ -50,7 +50,11 @@ def goal(intent: KnobIntent, fleet: Fleet, history: Sequence[Succeeded], live: d
         return Goal(knob, "unset", None, instances, orders)
     if isinstance(intent, RestoreKnob):
         return _restore(intent, knob, instances, orders, history)
-    return Goal(knob, "revert", _before_last(instances, history, live), instances, orders)
+    before = _before_last(instances, history, live)
+    if len(before) > 1:
+        values = {"knob": knob.name, "found": ", ".join(f"{i}: {v or 'unset'}" for i, v in before)}
+        return Finding(code="plan.reverts-to-two-values", effect="refuse", values=values)
+    return Goal(knob, "revert", before[0][1], instances, orders)
 
 
 def _scoped(knob: Knob, fleet: Fleet, scope: str | None) -> tuple[str, ...] | Finding:
@@ -91,10 +95,15 @@ def _restore(
     return Finding(code="plan.nothing-to-restore", effect="refuse", values={"knob": knob.name})
 
 
-def _before_last(instances: tuple[str, ...], history: Sequence[Succeeded], live: dict[str, str | None]) -> str | None:
-    """The value before the change that brought today's; unset where no change of ours did."""
+def _before_last(
+    instances: tuple[str, ...], history: Sequence[Succeeded], live: dict[str, str | None]
+) -> list[tuple[str, str | None]]:
+    """The value before the change that brought today's, once for each different one, with an instance that had it.
+
+    Unset where no change of ours brought today's value.
+    """
     for done in reversed(history):
         if all(done.now.get(i) == live.get(i) for i in instances):
-            was = {done.was.get(i) for i in instances}
-            return was.pop() if len(was) == 1 else None
-    return None
+            first_with = {done.was.get(i): i for i in reversed(instances)}
+            return [(i, value) for value, i in first_with.items()]
+    return [(instances[0], None)]

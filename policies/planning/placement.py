@@ -41,9 +41,12 @@ def place(facts: UnitFacts, variable: str, value: str | None) -> Placement | Fin
     except dropin.ForeignDropIn as error:
         return _refuse("plan.dropin-foreign", facts, path=facts.dropin_path, found=str(error))
     now = _with(facts, before, variable)
-    candidates = [said.without(variable), said.taking_away(variable)]
     if value is not None:
         candidates = [said.with_value(variable, value)]
+    elif said.variables.get(variable) is None:
+        candidates = [said, said.taking_away(variable)]  # our file as it is may do already
+    else:
+        candidates = [said.without(variable), said.taking_away(variable)]
     outcomes = [(text := c.render(), _with(facts, text, variable)) for c in candidates]
     for after, then in outcomes:
         if then.value == value and then.certain and then.starts:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from math import floor
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -32,8 +33,9 @@ def judge(case: Case) -> tuple[Finding, ...]:
 
 def frozen_until(freeze: Freeze, now: float) -> float | None:
     """End (epoch seconds) of the freeze that holds at `now`; None outside of it."""
-    moment = datetime.fromtimestamp(now, tz=UTC).astimezone(ZoneInfo(freeze.tz))
-    # get_prev is strict: a freeze that starts in this very second has started.
-    start: datetime = croniter(freeze.cron, moment + timedelta(seconds=1)).get_prev(datetime)
+    # get_prev is strict, so the next whole second is given: a freeze that starts in this very second has started.
+    # It is reached in UTC, since an hour that a clock change repeats is lost in local arithmetic.
+    moment = datetime.fromtimestamp(floor(now) + 1, tz=UTC).astimezone(ZoneInfo(freeze.tz))
+    start: datetime = croniter(freeze.cron, moment).get_prev(datetime)
     until = start.timestamp() + freeze.for_s
     return until if now < until else None
