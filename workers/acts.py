@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from policies import events as e
@@ -11,6 +11,7 @@ from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnr
 from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.plan import RestartStep, Step, WriteStep
+from workers.executors.answers import ActRecord, Fenced
 from workers.gatekeeper import text_sha256
 from workers.hosts import Hosts
 from workers.lease import Held as Lease
@@ -30,12 +31,20 @@ class Undecided(Exception):  # not an error: a person has to decide, and `findin
 
 
 class Acts:
-    """Acts of one change under one lease. `unknown` is called once when an answer was lost, before asking again."""
+    """Acts of one change under one lease.
 
-    def __init__(self, hosts: Hosts, lease: Lease, change: str, unknown: Callable[[Finding], None]) -> None:
+    first: the tokens of the change's first lease. What a host remembers under lower ones was done by another change,
+    even under the same name: a Redis that was lost gives names again, and tokens never.
+    unknown: called once when an answer was lost, before asking again.
+    """
+
+    def __init__(
+        self, hosts: Hosts, lease: Lease, change: str, first: Mapping[str, int], unknown: Callable[[Finding], None]
+    ) -> None:
         self._hosts = hosts
         self._lease = lease
         self._change = change
+        self._first = first
         self._unknown = unknown
 
     def do(self, step: Step, part: e.Part, index: int, *, again: bool) -> e.StepDone:
@@ -119,8 +128,7 @@ class Acts:
     def _undo_write(self, step: WriteStep, index: int, name: str) -> e.StepDone:
         """Undo a write whose file is not as the write leaves it: nothing to do where the write was never made."""
         fenced = self._hosts.at(step.host).fence(step.unit, token=self._lease.tokens[instance(step)])
-        ours = [r for r in fenced.records if (r.verb, r.change) == ("write", self._change)]
-        if not ours:
+        if not self._mine(step, fenced, "write"):
             return _done(step, "undo", index, time.time())
         return self._write(step, "undo", index, name, step.text)  # written, but put back by somebody already
 
@@ -136,7 +144,7 @@ class Acts:
             return None
         fenced = self._hosts.at(step.host).fence(step.unit, token=self._lease.tokens[instance(step)])
         name = f"{part}-{index}"
-        mine = [r for r in fenced.records if (r.verb, r.change, r.step) == ("restart", self._change, name)]
+        mine = [r for r in self._mine(step, fenced, "restart") if r.step == name]
         if not mine:
             if part == "do":
                 must_be(step, fenced.incarnation)
@@ -145,6 +153,10 @@ class Acts:
         if record.before is None or (record.state != "issued" and fenced.incarnation == record.before):
             return None
         return _done(step, part, index, record.at, before=record.before)
+
+    def _mine(self, step: Step, fenced: Fenced, verb: str) -> list[ActRecord]:
+        first = self._first[instance(step)]
+        return [r for r in fenced.records if (r.verb, r.change) == (verb, self._change) and r.token >= first]
 
     @staticmethod
     def _refusal(step: Step, error: HostRefused) -> Undecided | LeaseLost:

@@ -65,7 +65,9 @@ class Run:
         self.change = change
         self.lease = lease
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
-        self.acts = Acts(wiring.hosts, lease, change.id, self._unknown)
+        turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
+        first = turns[0].tokens if turns else lease.tokens
+        self.acts = Acts(wiring.hosts, lease, change.id, first, self._unknown)
         self.issued: set[tuple[e.Part, int]] = set()  # steps done in this turn
 
     def go(self) -> None:
