@@ -1241,6 +1241,8 @@ class Watch:
         known, owner = self._owner
         if inodes and inodes == known and same_life(owner["pid"], owner["started"]):
             return owner
+        if not inodes:  # most polls of a boot: not worth a look at every process
+            return port_owner(port, host, [], ())
         processes = Processes()
         pids = processes.of_unit(self.incarnation["main_pid"], self.cgroup)
         owner = port_owner(port, host, pids, processes.lives)
