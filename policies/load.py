@@ -45,7 +45,7 @@ def in_flight(text: str) -> InFlight:
 
 def load_finding(instance: str, answer: HttpAnswer | None) -> Finding:
     """How many requests a restart of this instance would cut, cited with source and time; or that it is not known."""
-    if answer is None or answer.status != 200:
+    if answer is None or answer.status != 200 or answer.truncated:  # a cut line is another number
         status = answer.status if answer else None
         return Finding(code="load.unknown", effect="warn", values={"instance": instance, "status": status})
     found = in_flight(answer.body)

@@ -71,7 +71,7 @@ class Planner:
         planning = plan_knob(self._fleet, aim, facts, decision.findings, estimates, load)
         refusals = tuple(f for f in (*decision.findings, *planning.findings) if f.effect == "refuse")
         if refusals:
-            warnings = planning.plans[0].warnings if planning.plans else ()
+            warnings = planning.plans[0].warnings if planning.plans else _warnings(planning.findings)
             return Outcome((), decision, (*refusals, *warnings))
         if not planning.plans:
             return Outcome((), decision, planning.findings, nothing_to_do=True)
@@ -98,3 +98,7 @@ class Planner:
                     ev.waited_s for ev in events if isinstance(ev, e.GatePassed) and ev.waited_s is not None
                 ]
         return boots
+
+
+def _warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(f for f in findings if f.effect in {"warn", "note"})

@@ -29,7 +29,7 @@ def generated_text(body: str) -> str | None:
     try:
         choice = json.loads(body)["choices"][0]
         text = choice["text"] if "text" in choice else choice["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None
     return readable(text) if isinstance(text, str) else None
 

@@ -18,7 +18,7 @@ def reported_value(body: str, path: str) -> str | None:
     """
     try:
         found: JsonValue = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     for part in path.split("."):
         if isinstance(found, dict) and part in found:

@@ -10,13 +10,16 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.plan import Estimate, FileState, GateKind, Plan, RestartStep, Step, WriteStep
 from policies.planning.goal import Goal
-from policies.planning.placement import Placement, place
+from policies.planning.placement import Placement, effective_now, place
 from policies.planning.steady import crash_looping, steady
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """Plans in the order offered; or, with no plans, findings: refusals, or why there is nothing to do."""
+    """Plans in the order offered; or, with no plans, findings.
+
+    Those are refusals, with what is odd in the files of the units concerned, or why there is nothing to do.
+    """
 
     plans: tuple[Plan, ...]
     findings: tuple[Finding, ...]
@@ -33,10 +36,12 @@ def plan_knob(
     """Plans for `goal` from facts by instance (every instance of every order that is offered)."""
     placements: dict[str, Placement] = {}
     refusals: list[Finding] = []
+    surprises: list[Finding] = []  # what is odd in the files of a unit whose place is refused
     for instance in goal.instances:
         found = place(facts[instance], goal.knob.env, goal.value)
         if isinstance(found, Finding):
             refusals.append(found)
+            surprises += effective_now(facts[instance], goal.knob.env).warnings
         else:
             placements[instance] = found
     touched = dict.fromkeys((*goal.instances, *(i for order in goal.orders for i in _instances(fleet, order))))
@@ -50,7 +55,7 @@ def plan_knob(
             }
             refusals.append(Finding(code="plan.unit-not-loaded", effect="refuse", values=values))
     if refusals:
-        return Planning((), tuple(refusals))
+        return Planning((), (*refusals, *surprises))
     if all(_settled(facts[i], goal, placements[i]) for i in goal.instances):
         values = {"knob": goal.knob.name, "value": goal.value, "instances": ", ".join(goal.instances)}
         return Planning((), (Finding(code="plan.nothing-to-do", effect="note", values=values),))
