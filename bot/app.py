@@ -16,14 +16,13 @@ import structlog
 from slack_bolt import Ack, App
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_bolt.authorization import AuthorizeResult
-from slack_sdk import WebClient
 
 from bot.answering import Answerer
 from bot.cards.answers import told
 from bot.cards.buttons import PREFIX
 from bot.heard import HeardAction, HeardCommand, HeardMention, action_of, command_of, mention_of
 from bot.messages import say
-from bot.slack import is_loopback
+from bot.slack import is_loopback, make_client
 from policies.errors import OpsError, StoreUnavailable
 from workers.inbox import Inbox
 from workers.queue import Doorbell
@@ -86,11 +85,11 @@ class Ear:
         return None
 
 
-def build_app(client: WebClient, ear: Ear) -> App:
+def build_app(bot_token: str, api_url: str, ear: Ear) -> App:
     """The Bolt app. Its start needs nothing from Slack: who the token belongs to is not asked."""
     app = App(
-        client=client,
-        authorize=_authorize(client.token or ""),
+        client=make_client(None, api_url),
+        authorize=_authorize(bot_token),
         token_verification_enabled=False,
         listener_executor=ThreadPoolExecutor(LISTENERS, thread_name_prefix="listener"),
     )
@@ -117,7 +116,10 @@ def _only_acknowledged(ack: Ack) -> None:
 class Socket:
     """The Socket Mode connection with a watchdog: one that is silent for too long ends the process."""
 
-    def __init__(self, app: App, app_token: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, app: App, app_token: str, *, most_silent_s: float = SILENT_S, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._most_silent_s = most_silent_s
         self._handler = SocketModeHandler(app, app_token, ping_interval=PING_S)
         if is_loopback(app.client.base_url):
             self._handler.client.proxy = None
@@ -131,7 +133,7 @@ class Socket:
             return 0
         log.info("bot listens")
         while not ending.wait(1.0):
-            if self.silent_s() > SILENT_S:
+            if self.silent_s() > self._most_silent_s:
                 log.error("socket is silent", silent_s=round(self.silent_s()))
                 return EXIT_SILENT
         return 0

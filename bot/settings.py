@@ -64,6 +64,15 @@ class Settings(BaseSettings):
             raise missing(variable)
         return value.get_secret_value()
 
+    def must_log_in(self) -> None:
+        """Some way to log in to hosts is set.
+
+        Raises: SettingsError.
+        """
+        if not self.ssh_keys and not self.clawback_ssh_agent:
+            message = f"CLAWBACK_SSH_KEY is not set, expected {PURPOSE['CLAWBACK_SSH_KEY']}"
+            raise SettingsError(message, hint="set it, or set CLAWBACK_SSH_AGENT=1 to use the keys of the ssh agent")
+
     def fleet_file(self) -> Path:
         """The path of the fleet file.
 

@@ -45,7 +45,7 @@ def bot(parent: int | None) -> None:
 
     quick = connect(impatient(store_url(settings).get_secret_value()), retries=0)
     client = make_client(bot_token, settings.api_url)
-    app = build_app(client, Ear(Inbox(quick), Doorbell(quick), Answerer(client)))
+    app = build_app(bot_token, settings.api_url, Ear(Inbox(quick), Doorbell(quick), Answerer(client)))
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
@@ -67,6 +67,8 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
     chosen = queues or ("ask", "act")
     settings = begin("worker", parent)
     wiring = wire(settings, store_url(settings))
+    settings.must_log_in()
+    _ = wiring.shell  # a key file that cannot be read is said now and not when the first change waits for it
     table: dict[str, Callable[[str], object]] = dict(wiring.table)
     ticks: list[Callable[[], object]] = [wiring.sweep]
     if "ask" in chosen:

@@ -114,6 +114,7 @@ def command() -> None:
     # said here once, before six children say it
     settings.secret("SLACK_BOT_TOKEN")
     settings.secret("SLACK_APP_TOKEN")
+    settings.must_log_in()
     load_fleet(settings.fleet_file())
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

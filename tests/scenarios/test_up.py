@@ -1,0 +1,213 @@
+"""`clawback up` as one process tree: real Bolt, real rq, real Valkey, the local Slack; the host is out of reach."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from sandbox.slack import SlackSandbox
+from tests.shared import shared
+
+FLEET = """\
+version: 1
+name: lab
+hosts:
+  gpu1:
+    address: 127.0.0.1
+    port: 1
+    user: nobody
+    host_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
+services:
+  decode:
+    on: [gpu1]
+    unit: decode.service
+    health: {url: "http://127.0.0.1:30001/health", from: host, timeout: 25s, boot: 300s}
+restarts:
+  decode-only: [decode]
+knobs:
+  TARGET_CTAS:
+    env: TARGET_CTAS
+    on: [decode]
+    type: int
+    range: [1, 4096]
+    restarts: [decode-only]
+roles: {engineers: {users: [U0ANA, U0BEN]}, approvers: {users: [U0BEN]}}
+rules:
+  - {match: {kind: knob}, ask: engineers, approvals: 1, by: approvers, expires: 30m}
+"""
+WAIT_S = 60.0
+
+
+class Up:
+    """The process tree, its log and its people."""
+
+    def __init__(self, slack: SlackSandbox, folder: Path) -> None:
+        fleet = folder / "fleet.yaml"
+        fleet.write_text(FLEET)
+        env = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+        env |= {
+            "SLACK_BOT_TOKEN": slack.bot_token,
+            "SLACK_APP_TOKEN": slack.app_token,
+            "SLACK_API_URL": slack.base_url,
+            "CLAWBACK_FLEET": str(fleet),
+            "CLAWBACK_DATA": str(folder / "data"),
+            # a proxy for other machines must not be asked for this one
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+        }
+        env.pop("REDIS_URL", None)
+        env["CLAWBACK_SSH_KEY"] = str(_key_file(folder))
+        self.slack = slack
+        self.log_path = folder / "log"
+        with self.log_path.open("wb") as log:
+            command = [sys.executable, "-c", "from bot.cli import main; main()", "up"]
+            self.process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+        self.children: set[int] = set()
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def pids(self) -> set[int]:
+        """The processes whose parent is the tree's root."""
+        found = {
+            int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == self.process.pid
+        }
+        self.children |= found
+        return found
+
+    def ephemeral(self, user: str) -> list[str]:
+        found: list[dict[str, Any]] = self.slack.people.transcript("C0PERF", seen_by=user)
+        return [m["text"] for m in found if m["ephemeral_to"] == user]
+
+    def said(self) -> list[str]:
+        """What everybody in the channel can read of the bot."""
+        found = self.slack.people.transcript("C0PERF")
+        return [m["text"] for m in found if m["who"] == "clawback" and not m["ephemeral_to"]]
+
+    def end(self) -> int:
+        self.pids()
+        self.process.terminate()
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def _key_file(folder: Path) -> Path:
+    """A fresh private key that opens nothing."""
+    path = folder / "id_ed25519"
+    private = ed25519.Ed25519PrivateKey.generate()
+    form = serialization.PrivateFormat.OpenSSH
+    path.write_bytes(private.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    path.chmod(0o600)
+    return path
+
+
+def _parent(path: Path) -> int:
+    try:
+        return int(path.read_text().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError, ValueError):
+        return -1
+
+
+def waits(predicate: Any, timeout_s: float = WAIT_S) -> bool:
+    """Whether it came true within a generous time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if predicate():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    with SlackSandbox(reference=shared("slack")) as slack:
+        slack.workspace.add_user("ana", user_id="U0ANA")
+        slack.workspace.add_user("ben", user_id="U0BEN")
+        slack.workspace.add_channel("perf", ("U0ANA", "U0BEN"), channel_id="C0PERF")
+        tree = Up(slack, tmp_path)
+        try:
+            assert waits(lambda: slack.sockets.connected or tree.process.poll() is not None)
+            assert tree.process.poll() is None, tree.log
+            yield tree
+        finally:
+            if tree.process.poll() is None:
+                tree.end()
+            assert slack.workspace.violations == []
+
+
+def test_a_command_is_answered_planned_and_drawn_by_the_whole_tree(up: Up) -> None:
+    assert up.slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
+    assert waits(lambda: up.ephemeral("U0ANA")), up.log
+    assert up.ephemeral("U0ANA") == ["C-1 asked: reading hosts; the plan follows here"]
+    assert waits(lambda: len(up.said()) == 2), up.log
+    card, line = up.said()
+    assert card.startswith("Restore TARGET_CTAS = 512 · asked by <@U0ANA> · change C-1 · refused: ")
+    assert "so nothing was done there" in line
+    assert up.slack.people.command("ben", "perf", "/knob status").wait()
+    assert waits(lambda: up.ephemeral("U0BEN")), up.log
+    assert "C-1 refused" in up.ephemeral("U0BEN")[0]
+    assert "xoxb-" not in up.log
+    assert "xapp-" not in up.log
+
+    pids = up.pids()
+    assert len(pids) >= 6
+    assert up.end() == 0
+    assert all(not Path(f"/proc/{pid}").exists() for pid in up.children)
+
+
+def test_a_role_that_dies_is_started_again_and_loses_nothing(up: Up) -> None:
+    assert waits(lambda: len(up.pids()) >= 6)
+    victims = [pid for pid in up.pids() if b"worker" in _command(pid) or b"narrator" in _command(pid)]
+    assert len(victims) == 5
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    assert up.slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
+    assert waits(lambda: len(up.said()) == 2), up.log
+    assert "again_in_s" in up.log
+
+
+def test_the_children_end_when_the_root_is_killed(up: Up) -> None:
+    assert waits(lambda: len(up.pids()) >= 6)
+    pids = up.pids()
+    up.process.kill()
+    up.process.wait()
+    assert waits(lambda: all(_parent(Path(f"/proc/{pid}/stat")) < 0 for pid in pids)), pids
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_missing_token_is_named_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("SLACK_", "CLAWBACK_", "REDIS_"))}
+    env |= {"CLAWBACK_FLEET": str(tmp_path / "fleet.yaml"), "CLAWBACK_DATA": str(tmp_path / "data")}
+    done = subprocess.run(
+        [sys.executable, "-c", "from bot.cli import main; main()", "up"],
+        check=False,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "SLACK_BOT_TOKEN is not set, expected the bot's token" in done.stderr
+    assert not (tmp_path / "data").exists()
