@@ -22,7 +22,7 @@ SENTENCES: dict[str, str] = {
     ),
     "click.nothing-to-retry": "no gate of {change} has failed, so there is none to look at again",
     "click.wrong-state": (
-        "{act} has no meaning for {change} now: it is {state}, last decided by {decided_by:who}; nothing was changed"
+        "{act} has no meaning for {change} now: it is {state:words}, confirmed by {decided_by:who}; nothing was changed"
     ),
     "click.no-such-change": (
         "no change {change:code} is recorded, expected an id such as C-142; `status` lists the last ones"

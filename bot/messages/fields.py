@@ -4,7 +4,8 @@
 {x:code}  the same in a code span        {x:value}  a knob's value in a code span; None is `unset`
 {x:who}   a mention                      {x:at}     a moment with its second      {x:day}  with its day too
 {x:s}     a duration                     {x:sha}    the first twelve digits of a digest
-{x:or=..} None, or an empty text, is written as `..`
+{x:words} a word of ours with blanks for its underscores
+{x:or=..} None and an empty text are written as `..`
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def written(value: Value, way: str = "") -> str:
             return escape.code(_plain(value))
         case "who":
             return mention(str(value))
+        case "words":
+            return escape.mrkdwn(_plain(value).replace("_", " "))
         case "sha":
             return escape.code(str(value)[:12])
         case "s" | "at" | "day":
@@ -63,7 +66,7 @@ def written(value: Value, way: str = "") -> str:
 def _absent(way: str) -> str:
     if way.startswith("or="):
         return way.removeprefix("or=")
-    return "unset" if way == "value" else "unknown"
+    return {"value": "unset", "who": "nobody"}.get(way, "unknown")
 
 
 def _plain(value: str | float) -> str:

@@ -36,6 +36,10 @@ SENTENCES: dict[str, str] = {
         "port {port} of {instance} belongs to pid {pid} in {cgroup:or=an unknown unit}, expected the unit itself (main"
         " pid {main_pid}); end that process, then look again"
     ),
+    "gate.port.older": (
+        "port {port} of {instance} belongs to pid {pid}, which is older than the main process (pid {main_pid}): it was"
+        " left over from before the restart; end it, then look again"
+    ),
     "gate.port.not-read": "the port of {instance} was not read, so its owner is not known",
     "gate.health.ok": "health {status} after {waited_s:s}, answered in {took_s:s}",
     "gate.health.status": "health of {instance} answers {status} ({url}) after {waited_s:s}, expected 200",

@@ -32,6 +32,9 @@ SENTENCES: dict[str, str] = {
     "plan.not-active-now": (
         "{instance} is {state} ({result}) already before the change; what fails there is not the change's doing"
     ),
+    "plan.crash-looping": (
+        "{instance} was started again {restarts} times by systemd already before the change; look at its journal first"
+    ),
     "plan.start-timeout-short": (
         "{instance}: systemd stops waiting for the start after {timeout_start_s:s}, a boot may take {boot_s:s};"
         " raise TimeoutStartSec in {unit:code}"

@@ -130,6 +130,30 @@ def test_every_code_has_a_sentence() -> None:
     assert missing == {}
 
 
+def _literal_findings() -> Iterator[tuple[str, set[str], str]]:
+    """(code, names of its values, place) of findings whose values are written out where they are made."""
+    for path, tree in _sources():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
+            code, values = given.get("code"), given.get("values")
+            if isinstance(code, ast.Constant) and isinstance(values, ast.Dict) and all(values.keys):
+                keys = {str(key.value) for key in values.keys if isinstance(key, ast.Constant)}
+                yield str(code.value), keys, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_a_finding_brings_what_its_sentence_says() -> None:
+    found = list(_literal_findings())
+    assert len(found) >= 8
+    short = {
+        where: sorted(names(SENTENCES[code]) - keys)
+        for code, keys, where in found
+        if code in SENTENCES and names(SENTENCES[code]) - keys
+    }
+    assert short == {}
+
+
 def test_every_sentence_is_said_somewhere() -> None:
     silent = sorted(set(SENTENCES) - set(used()) - BUILT)
     assert silent == []
