@@ -125,7 +125,7 @@ def still_valid(change: Change, fleet: Fleet, now: float) -> Finding | None:
         return None  # no rule asks for an approver: the approval stands in the requester's name
     for given in change.approvals:
         role = fleet.roles.get(planned.by or "")
-        listed = role is not None and (given.actor.id in role.users or given.actor.name in role.os_users)
+        listed = role is not None and given.actor.id in role.users
         if role is None or not (listed or (role.groups and planned.by in given.actor.roles)):
             values = {"change": change.id, "actor": given.actor.id, "by": planned.by}
             return Finding(code="approval.role-lost", effect="refuse", values=values)

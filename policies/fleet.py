@@ -105,12 +105,11 @@ class CauseEntry(Model):
 
 
 class Role(Model):
-    """People: Slack user ids, and user groups by handle or id."""
+    """People: Slack user ids, and user groups by handle or id. At a terminal `Fleet.people` says who is who."""
 
     name: str
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    os_users: tuple[str, ...] = ()  # terminal users who act as members of this role
 
 
 class Match(Model):
@@ -129,7 +128,7 @@ class EvidenceNeed(Model):
     at_least: Literal["improves", "no_worse", "weak", "observed"]
     max_age_s: float | None = None
     repeats: int = 1
-    correctness: int = 0
+    correctness: int = 0  # answers that must have been compared, none of them differing
 
 
 class Rule(Model):
@@ -177,6 +176,8 @@ class Fleet(Model):
     metrics: dict[str, MetricQuery] = Field(default_factory=dict)
     causes: dict[str, CauseEntry] = Field(default_factory=dict)
     prometheus_url: str | None = None
+    people: dict[str, str] = Field(default_factory=dict)  # user name of the operating system -> Slack user id
+    channel: str | None = None  # Slack channel id in which changes asked for at a terminal are told
     roles: dict[str, Role] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     freezes: tuple[Freeze, ...] = ()

@@ -216,12 +216,11 @@ def _check_rule(fleet: Fleet, rule: Rule, path: Path, problems: Problems) -> Non
         problems.unknown((*path, "match", "service"), "rule.service", "service", match.service, fleet.services)
     _check_match(fleet, rule, path, problems)
     by = fleet.roles.get(rule.by or "")
-    if by is not None and not by.groups and rule.approvals and len(by.users) + len(by.os_users) < rule.approvals:
+    if by is not None and not by.groups and rule.approvals and len(by.users) < rule.approvals:
         problems.add(
             (*path, "approvals"),
             "rule.too_few",
-            f"{rule.approvals} approvals from a role of {len(by.users) + len(by.os_users)} can never be reached, "
-            "expected a larger role",
+            f"{rule.approvals} approvals from a role of {len(by.users)} can never be reached, expected a larger role",
             f"add users to roles.{rule.by}, or lower approvals",
         )
     if rule.evidence is not None and match.intent in {"revert", "rollback"}:

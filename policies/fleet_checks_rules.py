@@ -1,4 +1,4 @@
-"""Metrics, causes, roles, rules, freezes and timing of a fleet file."""
+"""Metrics, causes, rules, freezes and timing of a fleet file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 import yaml
 from croniter import CroniterBadDateError, croniter
 
-from policies.fleet import CauseEntry, EvidenceNeed, Freeze, Match, MetricQuery, Role, Rule, Timing
+from policies.fleet import CauseEntry, EvidenceNeed, Freeze, Match, MetricQuery, Rule, Timing
 from policies.fleet_checks import quote, suggestion
 from policies.fleet_checks_table import Table
 from policies.fleet_checks_values import Form
@@ -21,21 +21,6 @@ metric_form = Form(
     "name.form",
     "letters, digits and '_', at most 64, not beginning with a digit",
     "write e.g. queue_reqs or output_throughput",
-)
-slack_user_form = Form(
-    r"[UW][A-Z0-9]{1,30}",
-    "role.user",
-    "a Slack user id: U or W, then capitals and digits",
-    "write users: [U01ABC]; a group goes under `group:`",
-)
-group_form = Form(
-    r"S[A-Z0-9]{1,30}|@?[a-z0-9][a-z0-9._-]{0,79}",
-    "role.group",
-    "a Slack user group: its id (S...) or its handle",
-    "write group: S0PERF or group: perf-team",
-)
-os_user_form = Form(
-    r"[A-Za-z_][A-Za-z0-9_.-]{0,31}", "role.os_user", "a user name of this machine", "write os_users: [ana]"
 )
 kinds: tuple[Literal["knob", "deploy", "restart"], ...] = ("knob", "deploy", "restart")
 intents: tuple[Literal["set", "restore", "revert", "unset", "deploy", "rollback", "restart"], ...] = (
@@ -95,26 +80,6 @@ def read_causes(top: Table) -> dict[str, CauseEntry]:
             refuted_by=table.text("refuted_by"),
         )
     return causes
-
-
-def read_roles(top: Table) -> dict[str, Role]:
-    """`roles:`."""
-    roles = {}
-    for entry in top.named("roles", "role"):
-        table = entry.table(top.reader, ("users", "group", "groups", "os_users"))
-        one = table.matching("group", group_form)
-        groups = ((one,) if one else ()) + table.texts("groups", group_form)
-        roles[entry.name] = Role(
-            name=entry.name,
-            users=table.texts("users", slack_user_form),
-            groups=tuple(dict.fromkeys(group.removeprefix("@") for group in groups)),
-            os_users=table.texts("os_users", os_user_form),
-        )
-        if isinstance(entry.node, yaml.MappingNode) and not table.nodes:
-            table.reader.problems.add(
-                entry.path, "role.empty", "the role has nobody, expected users or a group", "add users: [U01ABC]"
-            )
-    return roles
 
 
 def read_rules(top: Table) -> tuple[Rule, ...]:

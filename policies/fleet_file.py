@@ -14,11 +14,11 @@ from policies.fleet import Fleet
 from policies.fleet_checks import FleetError, Problems
 from policies.fleet_checks_knobs import read_knobs
 from policies.fleet_checks_links import check_links
+from policies.fleet_checks_people import read_channel, read_people, read_roles
 from policies.fleet_checks_rules import (
     read_causes,
     read_freezes,
     read_metrics,
-    read_roles,
     read_rules,
     read_timing,
 )
@@ -40,6 +40,8 @@ top_keys = (
     "metrics",
     "prometheus",
     "causes",
+    "people",
+    "channel",
     "roles",
     "rules",
     "freezes",
@@ -94,6 +96,8 @@ def _read(top: Table, text: str) -> Fleet:
         metrics=read_metrics(top),
         causes=read_causes(top),
         prometheus_url=(read_url(prometheus) or None) if prometheus is not None else None,
+        people=read_people(top),
+        channel=read_channel(top),
         roles=read_roles(top),
         rules=read_rules(top),
         freezes=read_freezes(top),

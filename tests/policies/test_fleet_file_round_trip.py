@@ -87,6 +87,7 @@ def write(fleet: Fleet) -> str:
         "knobs": {name: knob(found) for name, found in fleet.knobs.items()},
         "metrics": {name: kept(metric) for name, metric in fleet.metrics.items()},
         "causes": {name: kept(cause) for name, cause in fleet.causes.items()},
+        "people": dict(fleet.people),
         "roles": {name: kept(role) for name, role in fleet.roles.items()},
         "rules": [
             kept(rule, "match", "line", "evidence")
@@ -97,6 +98,8 @@ def write(fleet: Fleet) -> str:
         "freezes": [{"name": freeze.name, **kept(freeze)} for freeze in fleet.freezes],
         "timing": kept(fleet.timing),
     }
+    if fleet.channel is not None:
+        document["channel"] = fleet.channel
     if fleet.prometheus_url is not None:
         document["prometheus"] = {"url": fleet.prometheus_url}
     return yaml.safe_dump(document, sort_keys=False)
