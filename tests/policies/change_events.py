@@ -1,0 +1,109 @@
+"""One valid event of every kind, and the changes that stand in every state; for tests of the life of a change."""
+
+from __future__ import annotations
+
+from policies import events as e
+from policies.change import Change, apply
+from policies.events import EVENT
+from policies.finding import Finding, Verdict
+from policies.intents import Actor
+from policies.plan import Plan
+from policies.proof import Proof
+from tests.policies import builders as b
+
+INSTANCE = "decode@gpu1"
+NOTE = Finding(code="x.y", effect="note", values={"n": 3, "share": 0.5, "text": "ä\u2028", "none": None})
+DONE = {"part": "do", "index": 1, "step": "write", "instance": INSTANCE}
+
+
+def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
+    """One event of each kind that a change can have, by kind; the approval completes the quorum."""
+    verdict = Verdict(answer="pass", findings=(NOTE,))
+    gate = {"part": "do", "index": 2, "instance": INSTANCE, "gate": "health"}
+    proof = Proof(
+        instance=INSTANCE,
+        variable=b.ENV,
+        wanted="512",
+        verdict="live",
+        rung="environment",
+        processes=(b.process("512"), b.process(None, pid=2102, main=False)),
+        findings=(NOTE,),
+    )
+    events: tuple[e.Event, ...] = (
+        b.asked(),
+        b.planned(offered),
+        e.Refused(findings=(NOTE,)),
+        e.NothingToDo(findings=(NOTE,)),
+        e.Replan(findings=(NOTE,)),
+        e.ApprovalGiven(actor=b.BEN, order=offered[0].order, digest=offered[0].digest, complete=True),
+        e.ClickRefused(actor=b.ANA, what="confirm", finding=NOTE),
+        e.Denied(actor=b.BEN),
+        e.Expired(),
+        e.Started(worker="w1", tokens={INSTANCE: 1}),
+        e.StepStarted.model_validate(DONE),
+        e.StepDone.model_validate({**DONE, "host_at": 1000.5, "before": b.life(), "sha256": "0" * 64}),
+        e.GatePassed.model_validate(
+            {**gate, "verdict": verdict, "incarnation": b.life(9), "waited_s": 72.5, "host_at": 1073.0}
+        ),
+        e.GateFailed.model_validate({**gate, "verdict": Verdict(answer="fail", findings=(NOTE,))}),
+        e.UndoStarted(actor=None, findings=(NOTE,)),
+        e.AbortAsked(actor=b.ANA),
+        e.RetryAsked(actor=b.ANA),
+        e.UndoAsked(actor=b.ANA),
+        e.KeepChosen(actor=b.BEN),
+        e.Held(findings=(NOTE,)),
+        e.Unknown(findings=(NOTE,)),
+        e.Proved(proofs={INSTANCE: proof}, findings=(NOTE,)),
+        e.Succeeded(knob="TARGET_CTAS", order="co-restart", was={INSTANCE: None}, now={INSTANCE: "512"}, took_s=80.25),
+        e.RolledBack(findings=(NOTE,)),
+        e.Aborted(findings=(NOTE,)),
+        e.Failed(findings=(NOTE,)),
+    )
+    return {event.kind: event for event in events}
+
+
+def evidence_recorded() -> e.EvidenceRecorded:
+    """The one kind that is about a record and not about a change."""
+    return e.EvidenceRecorded(record=b.record())
+
+
+def kinds() -> set[str]:
+    """Every kind of event that the ledger can hold."""
+    schema = EVENT.json_schema()
+    return set(schema["discriminator"]["mapping"])
+
+
+# The kinds that bring a change to a named state, for tests that need one that stands there.
+PATHS: dict[str, tuple[str, ...]] = {
+    "asked": ("asked",),
+    "planned": ("asked", "planned"),
+    "refused": ("asked", "refused"),
+    "nothing_to_do": ("asked", "nothing_to_do"),
+    "approved": ("asked", "planned", "approval_given"),
+    "denied": ("asked", "planned", "denied"),
+    "expired": ("asked", "planned", "expired"),
+    "running": ("asked", "planned", "approval_given", "started"),
+    "running, abort asked": ("asked", "planned", "approval_given", "started", "abort_asked"),
+    "held": ("asked", "planned", "approval_given", "started", "held"),
+    "held at a failed gate": ("asked", "planned", "approval_given", "started", "gate_failed", "held"),
+    "undoing": ("asked", "planned", "approval_given", "started", "undo_started"),
+    "held while undoing": ("asked", "planned", "approval_given", "started", "undo_started", "held"),
+    "unknown": ("asked", "planned", "approval_given", "started", "unknown"),
+    "unknown while undoing": ("asked", "planned", "approval_given", "started", "undo_started", "unknown"),
+    "succeeded": ("asked", "planned", "approval_given", "started", "succeeded"),
+    "rolled_back": ("asked", "planned", "approval_given", "started", "undo_started", "rolled_back"),
+    "failed": ("asked", "planned", "approval_given", "started", "failed"),
+    "aborted": ("asked", "planned", "aborted"),
+}
+
+
+def standing(name: str, *, asker: Actor = b.ANA, **planned: object) -> Change:
+    """A change that stands in the state of that name; `planned` changes fields of its Planned event."""
+    offered = b.plans()
+    events = every(offered)
+    events["asked"] = b.asked(asker)
+    events["planned"] = b.planned(offered, **planned)
+    change = Change("C-1")
+    for number, kind in enumerate(PATHS[name]):
+        change = apply(change, events[kind], b.NOW + number)
+    return change

@@ -1,0 +1,85 @@
+"""The rule families that look at the world: evidence and freezes, as data."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from policies.fleet import Freeze
+from policies.rules import evidence, freeze
+from tests.policies import builders as b
+from tests.policies.test_decision import WORDS, case_of
+
+EVIDENCE = b.golden("decisions/evidence.json")
+FREEZES = b.golden("decisions/freeze.json")
+WEEKEND: dict[str, Any] = {"name": "weekend", "cron": "0 18 * * FRI", "for_s": 62 * 3600.0, "tz": "Europe/Berlin"}
+
+
+def at(text: str) -> float:
+    """Epoch seconds of an ISO time with its offset."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def frozen_case(now: float, word: str) -> Any:
+    """A case in a fleet with the weekend freeze."""
+    return case_of(b.fleet(freezes=(WEEKEND,)), now=now, intent=word, value=None if word == "unset" else "512")
+
+
+@pytest.mark.parametrize("case", EVIDENCE, ids=b.ids(EVIDENCE))
+def test_evidence_is_enough_or_the_reason_is_told(case: dict[str, Any]) -> None:
+    rule = {**b.RULE, "evidence": {"metric": "output_throughput", **case["need"]}}
+    records = []
+    for given in case["records"]:
+        fields = dict(given)
+        records.append(b.record(at=b.NOW - fields.pop("age_s", 60), **fields))
+    asked = {key: case[key] for key in ("intent", "value") if key in case}
+    findings = evidence.judge(case_of(b.fleet(rules=(rule,)), records, **asked))
+    assert [f.code for f in findings] == ([] if case["code"] is None else [case["code"]])
+    if case["code"] is not None:
+        assert findings[0].effect == ("allow" if case["code"] == "evidence.enough" else "refuse")
+        assert findings[0].values["line"] == 40
+    if "record" in case:
+        assert findings[0].values["record"] == case["record"]
+
+
+def test_each_rule_that_needs_evidence_is_judged() -> None:
+    loose = {**b.RULE, "evidence": {"metric": "output_throughput", "at_least": "observed"}}
+    strict = {**b.RULE, "line": 41, "evidence": {"metric": "output_throughput", "at_least": "no_worse"}}
+    findings = evidence.judge(case_of(b.fleet(rules=(loose, strict)), [b.record()]))
+    assert [(f.code, f.values["line"]) for f in findings] == [("evidence.enough", 40), ("evidence.too-weak", 41)]
+
+
+def test_records_of_this_value_come_newest_first() -> None:
+    records = [b.record(id="old", at=1.0), b.record(id="new", at=2.0), b.record(id="other", value="256")]
+    assert [r.id for r in evidence.fitting(case_of(b.fleet(), records))] == ["new", "old"]
+
+
+@pytest.mark.parametrize("case", FREEZES, ids=b.ids(FREEZES))
+def test_a_freeze_holds_from_its_first_second_to_its_last(case: dict[str, Any]) -> None:
+    given = Freeze.model_validate({**WEEKEND, **{k: case[k] for k in ("cron", "for_s", "tz") if k in case}})
+    until = freeze.frozen_until(given, at(case["at"]))
+    assert until == (None if case["until"] is None else at(case["until"]))
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_in_a_freeze_only_taking_back_is_allowed(word: str) -> None:
+    sunday = at("2026-12-06T12:00:00+01:00")
+    (finding,) = freeze.judge(frozen_case(sunday, word))
+    expected = (
+        ("freeze.taking-back-is-allowed", "note") if word in {"revert", "unset"} else ("freeze.in-force", "refuse")
+    )
+    assert (finding.code, finding.effect) == expected
+    assert finding.values == {"freeze": "weekend", "until": at("2026-12-07T08:00:00+01:00")}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_outside_of_a_freeze_nothing_is_said_about_it(word: str) -> None:
+    assert freeze.judge(frozen_case(at("2026-12-02T12:00:00+01:00"), word)) == ()
+
+
+def test_each_freeze_in_force_is_named() -> None:
+    night = {"name": "night", "cron": "0 22 * * *", "for_s": 8 * 3600.0, "tz": "Europe/Berlin"}
+    case = case_of(b.fleet(freezes=(WEEKEND, night)), now=at("2026-12-05T23:00:00+01:00"))
+    assert [f.values["freeze"] for f in freeze.judge(case)] == ["weekend", "night"]
