@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from sandbox.slack.delivery import Delivery
 from sandbox.slack.errors import PersonError
 from sandbox.slack.people import People
 from sandbox.slack.records import Channel, Json, User, Usergroup
-from sandbox.slack.socketmode import SocketHub
 
 USER_FLAGS = frozenset({"deleted", "is_restricted", "is_ultra_restricted", "is_admin", "team_id"})
 
@@ -16,10 +16,10 @@ USER_FLAGS = frozenset({"deleted", "is_restricted", "is_ultra_restricted", "is_a
 class Admin:
     """Changes of the workspace that happen while the app runs."""
 
-    def __init__(self, people: People, sockets: SocketHub) -> None:
+    def __init__(self, people: People, delivery: Delivery) -> None:
         self._people = people
         self._workspace = people.workspace
-        self._sockets = sockets
+        self._delivery = delivery
 
     def set_user(self, user: str, **flags: bool | str) -> User:
         """Set flags of a person, such as `deleted=True`; the app gets `user_change`."""
@@ -82,5 +82,5 @@ class Admin:
         return found
 
     def _event(self, kind: str, keys: Json) -> None:
-        if kind in self._workspace.app.events and self._sockets.running:
+        if kind in self._workspace.app.events and self._delivery.running:
             self._people.event({"type": kind, "event_ts": f"{time.time():.6f}"} | keys)

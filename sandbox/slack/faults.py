@@ -18,8 +18,14 @@ FaultKind = Literal[
     "duplicate_envelope",  # the same envelope twice on one socket
     "other_socket",  # the same envelope again on another socket
     "drop_ack",  # the acknowledgement is lost on its way
+    "replay",  # HTTP mode: the very same request once more, signature and all
+    "wrong_signature",  # HTTP mode: signed with another secret
+    "no_signature",  # HTTP mode: not signed
+    "old_timestamp",  # HTTP mode: signed rightly, 301 s ago
 ]
-ENVELOPE_FAULTS = frozenset({"duplicate_envelope", "other_socket", "drop_ack"})
+ENVELOPE_FAULTS = frozenset({
+    "duplicate_envelope", "other_socket", "drop_ack", "replay", "wrong_signature", "no_signature", "old_timestamp",
+})  # fmt: skip
 
 
 @dataclass(slots=True)

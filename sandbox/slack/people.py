@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from sandbox.slack import payloads
 from sandbox.slack.blockrules import elements
+from sandbox.slack.delivery import Delivery
 from sandbox.slack.errors import PersonError, SlackError
 from sandbox.slack.methods import shape
 from sandbox.slack.oracle import Oracle
 from sandbox.slack.records import Call, Channel, Envelope, Happening, Json, Message, User
 from sandbox.slack.responses import ResponseTarget, Tickets, respond
-from sandbox.slack.socketmode import SocketHub
 from sandbox.slack.workspace import Workspace
 
 
@@ -34,9 +34,9 @@ class Click:
 class People:
     """The hands of every person of the workspace. Users and channels are given by id or by name."""
 
-    def __init__(self, workspace: Workspace, sockets: SocketHub, tickets: Tickets, oracle: Oracle) -> None:
+    def __init__(self, workspace: Workspace, delivery: Delivery, tickets: Tickets, oracle: Oracle) -> None:
         self.workspace = workspace
-        self._sockets = sockets
+        self._delivery = delivery
         self._tickets = tickets
         self._oracle = oracle
         workspace.on_message = self._happened
@@ -65,7 +65,7 @@ class People:
             "trigger_id": self._tickets.new_trigger(who.id),
         }
         target = ResponseTarget(where.id, who.id, time.monotonic())
-        return self._sockets.deliver(
+        return self._delivery.deliver(
             "slash_commands", payload, on_settled=lambda envelope: self._immediate(envelope, target)
         )
 
@@ -126,7 +126,7 @@ class People:
         }
         if not ephemeral:
             payload["message"] = shape(self.workspace, message, with_metadata=True)
-        return Click(self._sockets.deliver("interactive", payload))
+        return Click(self._delivery.deliver("interactive", payload))
 
     def submit_view(self, user: str, view_id: str, values: Json) -> Envelope:
         """Submit an open modal; `values` is `{block_id: {action_id: {"type": ..., "value": ...}}}`."""
@@ -139,11 +139,11 @@ class People:
             "view": shown,
             "response_urls": [],
         }
-        return self._sockets.deliver("interactive", payload, on_settled=lambda e: self._view_answer(e, view_id))
+        return self._delivery.deliver("interactive", payload, on_settled=lambda e: self._view_answer(e, view_id))
 
     def event(self, event: Json) -> Envelope:
         """Deliver any Events API event."""
-        return self._sockets.deliver("events_api", payloads.event_callback(self.workspace, event))
+        return self._delivery.deliver("events_api", payloads.event_callback(self.workspace, event))
 
     def edit_message_behind_the_bot(self, channel: str, ts: str, text: str, *, by: str | None = None) -> Message:
         """Change a message without the bot, leaving blocks only when the text stays."""
@@ -248,7 +248,7 @@ class People:
         message = happening.message
         channel = self.workspace.channels[message.channel]
         subscribed = f"message.{channel.kind}" in self.workspace.app.events
-        if subscribed and self._bot_in(channel) and self._sockets.running:
+        if subscribed and self._bot_in(channel) and self._delivery.running:
             self.event(payloads.message_event(self.workspace, channel, happening))
 
     # answers inside an acknowledgement

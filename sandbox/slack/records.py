@@ -114,9 +114,10 @@ class Call:
 
 @dataclass(slots=True)
 class Envelope:
-    """One Socket Mode envelope. `acked_ms` is None while nobody acknowledged it.
+    """One Socket Mode envelope, or its like in HTTP mode. `acked_ms` is None while nobody acknowledged it.
 
     `expired`: the limit passed at least once. `late`: the acknowledgement came after its attempt's limit.
+    `statuses`: of each attempt in HTTP mode, 0 where no answer came.
     `failure`: what the person saw instead (`operation_timeout`, `dispatch_failed`).
     Units: `sent_at` (first attempt) and `attempt_at` (last) are seconds since the epoch.
     """
@@ -134,6 +135,7 @@ class Envelope:
     expired: bool = False
     failure: str | None = None
     ack_payload: Json | None = None
+    statuses: list[int] = field(default_factory=list)
     settled: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def wait(self, timeout_s: float = 5.0) -> bool:

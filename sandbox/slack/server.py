@@ -16,7 +16,9 @@ from starlette.types import ASGIApp
 from sandbox.slack.admin import Admin
 from sandbox.slack.control import control_routes
 from sandbox.slack.cut import CuttableProtocol
+from sandbox.slack.delivery import Delivery
 from sandbox.slack.faults import FaultMenu
+from sandbox.slack.httpmode import HttpHub
 from sandbox.slack.oracle import Oracle
 from sandbox.slack.people import People
 from sandbox.slack.responses import Tickets
@@ -31,17 +33,28 @@ class SlackSandbox:
     """A local workspace for one app. Use as a context manager, or `start()` and `stop()`.
 
     `reference` is a folder with `method-ref/` and `block-kit/`; without it the checks that need that data are off.
+    `request_url`: envelopes go there as requests signed with `signing_secret` (HTTP mode) instead of over sockets;
+    "" when `http.request_url` is set later, before the first envelope.
     """
 
-    def __init__(self, *, reference: Path | None = None, ping_interval_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        *,
+        reference: Path | None = None,
+        ping_interval_s: float = 10.0,
+        request_url: str | None = None,
+        signing_secret: str = "",
+    ) -> None:
         self.workspace = Workspace()
         self.faults = FaultMenu()
         self.tickets = Tickets(self.workspace)
         self.oracle = Oracle(self.workspace, reference)
         self.sockets = SocketHub(self.workspace, self.tickets, self.faults)
         self.api = WebApi(self.workspace, self.oracle, self.tickets, self.faults)
-        self.people = People(self.workspace, self.sockets, self.tickets, self.oracle)
-        self.admin = Admin(self.people, self.sockets)
+        self.http = HttpHub(self.workspace, self.faults, request_url or "", signing_secret)
+        delivery: Delivery = self.sockets if request_url is None else self.http
+        self.people = People(self.workspace, delivery, self.tickets, self.oracle)
+        self.admin = Admin(self.people, delivery)
         self._ping_interval_s = ping_interval_s
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -86,7 +99,7 @@ class SlackSandbox:
 
         def run() -> None:
             async def main() -> None:
-                self.sockets.loop = asyncio.get_running_loop()
+                self.sockets.loop = self.http.loop = asyncio.get_running_loop()
                 ready.set()
                 await server.serve(sockets=[listener])
 
@@ -117,6 +130,7 @@ class SlackSandbox:
         self._server.should_exit = True
         self._thread.join(15)
         self.sockets.went_down()
+        self.http.went_down()
         self._server = self._thread = None
 
     def __enter__(self) -> Self:

@@ -9,23 +9,19 @@ import random
 import secrets
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from sandbox.slack.delivery import ACK_LIMIT_S, OnSettled, takes_payload
 from sandbox.slack.errors import PersonError
 from sandbox.slack.faults import FaultMenu
 from sandbox.slack.records import Envelope, Json, Violation
 from sandbox.slack.responses import Tickets
 from sandbox.slack.workspace import Workspace
 
-ACK_LIMIT_S = 3.0
-"""Source: an envelope must be acknowledged within 3 s."""
 MOST_SOCKETS = 10
 """Source: ten connections per app."""
-
-OnSettled = Callable[[Envelope], None]
 
 
 @dataclass(slots=True)
@@ -139,7 +135,7 @@ class SocketHub:
             "envelope_id": envelope.envelope_id,
             "type": envelope.kind,
             "payload": envelope.payload,
-            "accepts_response_payload": _takes_payload(envelope),
+            "accepts_response_payload": takes_payload(envelope),
         }
         if envelope.kind == "events_api":
             retries = envelope.attempts if reason else 0
@@ -259,7 +255,7 @@ class SocketHub:
             envelope.late = waited_s > self.ack_limit_s
             payload = answer.get("payload")
             envelope.ack_payload = payload if isinstance(payload, dict) and payload else None
-        if envelope.ack_payload and not _takes_payload(envelope):
+        if envelope.ack_payload and not takes_payload(envelope):
             what = envelope.payload.get("type", envelope.kind)
             self._workspace.record_violation(
                 Violation(str(what), "ack_payload_ignored", f"an acknowledgement of {what} carries nothing")
@@ -268,8 +264,3 @@ class SocketHub:
             on_settled(envelope)
         with self._workspace.change():
             envelope.settled.set()
-
-
-def _takes_payload(envelope: Envelope) -> bool:
-    """Whether the acknowledgement may carry an answer: a command's message, or what a modal does next."""
-    return envelope.kind == "slash_commands" or envelope.payload.get("type") == "view_submission"
