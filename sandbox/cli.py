@@ -4,103 +4,193 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from pydantic import JsonValue
 
 from policies.errors import OpsError
-from sandbox.eyes import Eyes
-from sandbox.stage import QUICK_BOOT_S, REAL_BOOT_S, Stage
-from sandbox.story import Story
+from sandbox.fleet.units import unit_name
+from sandbox.screen import Line, clean, page, summary, transcript
+from sandbox.stage import CHANNEL, ROLES, Stage
+from sandbox.story import Story, in_words
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):  # as KeyboardInterrupt, of which this is a wider kind: nothing may swallow it
+    """A signal asked for the end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
 
 
 @click.command()
 @click.option("--once", is_flag=True, help="Play the story and end: 0 only if every check held.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: checks, transcript.")
-@click.option("--port", default=0, help="Port of the local workspace; 0: a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the local workspace; 0: a free one.")
 @click.option("--real-time", is_flag=True, help="Boots take as long as in the incident, about a minute each.")
-@click.option("--pause-before", type=click.Choice(["plan", "confirm", "execute"]), help="Wait for Enter there.")
-@click.option("--keep", is_flag=True, help="Keep the demo's folder (logs, units, ledger).")
+@click.option(
+    "--pause-before",
+    type=click.Choice(["plan", "confirm", "execute"]),
+    help="Wait for Enter there, so that something can be broken by hand.",
+)
+@click.option("--keep", is_flag=True, help="Keep the demo's folder (logs, units, ledger) in any case.")
 def demo(*, once: bool, as_json: bool, port: int, real_time: bool, pause_before: str | None, keep: bool) -> None:
     """Play the story: a knob is taken away on suspicion and given back behind gates, on real systemd and real SSH.
 
-    Everything runs on this machine, on loopback, below one temporary folder.
+    Everything runs on this machine, on loopback, below one temporary folder. The checks are judged from the services'
+    own clocks, the kernel, systemd and the local workspace, never from what clawback says of itself.
+
+    Exits 0 when every check held, 1 when one did not, 2 where this machine cannot run the demo.
     """
-    folder = Path(tempfile.mkdtemp(prefix="clawback-demo-"))
-    stage = Stage(folder, port=port, boot_s=REAL_BOOT_S if real_time else QUICK_BOOT_S)
-
-    def tell(line: str) -> None:
-        if not as_json:
-            click.echo(line)
-
-    def pause(where: str) -> None:
-        if where == pause_before:
-            click.echo(f"paused before {where}; files are below {folder}; press Enter to go on", err=True)
-            sys.stdin.readline()
-
-    story = Story(stage, tell, pause, pauses_at=pause_before)
-    held = False
+    listen()
     try:
-        tell(f"# booting hosts, services, workspace and clawback below {folder}")
-        stage.open()
-        held = story.play()
-        lines = transcript(stage)
-        show(story, lines, as_json=as_json)
-        if not once:
-            stay(stage, tell)
-    except OpsError as error:
-        story.fail_rest(str(error))
-        show(story, [], as_json=as_json)
-    finally:
-        stage.close()
-        if keep or not held:
-            click.echo(f"kept: {folder}", err=True)
+        run = Run(Path(tempfile.mkdtemp(prefix="clawback-demo-")).resolve(), as_json=as_json, keep=keep)
+        code = run.go(port=port, real_time=real_time, pause_before=pause_before, stays=not once)
+    except Interrupted as asked:  # so early that nothing had been started
+        code = 128 + asked.number
+    sys.exit(code)
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of the demo in its folder."""
+
+    folder: Path
+    as_json: bool
+    keep: bool
+    shown: bool = False
+    code: int = 1
+
+    def go(self, *, port: int, real_time: bool, pause_before: str | None, stays: bool) -> int:
+        """Boot, play, show, clean up; the exit status."""
+        stage = Stage(self.folder, port=port, real_time=real_time)
+        story = Story(stage, self.tell, lambda where: pause(stage, where, pause_before), pauses_at=pause_before)
+        problem = ""
+        try:
+            problem = self.play(stage, story)
+            if not problem and stays:
+                stay(stage)
+        except Interrupted as asked:
+            problem, self.code = f"interrupted by {asked}", 128 + asked.number
+        finally:
+            ignore()
+            left = stage.close()
+        for told in [problem, *(f"not cleaned up: {one}" for one in left)]:
+            if told:
+                click.echo(told, err=True)
+        if self.as_json and not self.shown:
+            story.fail_rest(f"not reached: {problem}")
+            self.show(story, transcript(stage))
+        if self.keep or left or self.code == 1:
+            click.echo(f"kept: {self.folder}", err=True)
         else:
-            shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(0 if held else 1)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return self.code or int(bool(left))
+
+    def play(self, stage: Stage, story: Story) -> str:
+        """Boot and play, and show what came of it. Gives why this machine cannot run the demo; empty: it could."""
+        self.tell("clawback demo: a knob is taken away on suspicion, and given back behind gates")
+        self.tell(f"everything it writes is below {self.folder}\n")
+        self.tell("booting a Slack workspace, a host with prefill, decode and router under systemd, and `clawback up`")
+        begun = time.monotonic()
+        try:
+            stage.boot()
+        except (OpsError, OSError) as error:
+            self.code = 2
+            return f"the demo cannot run here: {in_words(error)}"
+        try:
+            stage.start()
+            self.tell(
+                f"ready after {time.monotonic() - begun:.0f} s: three services healthy, the bot listens in #serving"
+            )
+            self.code = 0 if story.play() else 1
+        except (OpsError, OSError) as error:
+            story.fail_rest(f"not reached: {in_words(error)}")
+        self.show(story, transcript(stage))
+        return ""
+
+    def tell(self, line: str) -> None:
+        """A line for people, as things happen."""
+        if not self.as_json:
+            click.echo(clean(line, self.folder))
+
+    def show(self, story: Story, lines: list[Line]) -> None:
+        """Print the outcome."""
+        self.shown = True
+        checks = story.sorted_checks()
+        if self.as_json:
+            told: list[JsonValue] = [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in checks]
+            said: list[JsonValue] = [line.document() for line in lines]
+            click.echo(json.dumps({"checks": told, "transcript": said}, indent=1))
+            return
+        click.echo("\n#serving and its threads, as people saw them (cards as they look in the end; times are UTC)")
+        for text in page(lines, self.folder):
+            click.echo(text)
+        click.echo(f"\n{summary(checks)}")
 
 
-def transcript(stage: Stage) -> list[dict[str, JsonValue]]:
-    """The channel and its threads, as everybody sees them."""
-    eyes = Eyes(stage)
-    lines: list[dict[str, JsonValue]] = []
-    for message in eyes.transcript():
-        thread = message["thread_ts"] not in {None, message["ts"]}
-        where = f"only @{message['ephemeral_to']}" if message["ephemeral_to"] else ("thread" if thread else "channel")
-        moment = datetime.fromtimestamp(float(str(message["ts"])), tz=UTC).strftime("%H:%M:%S")
-        lines.append({"ts": moment, "who": message["who"], "where": where, "text": eyes.text(message)})
-    return lines
-
-
-def show(story: Story, lines: list[dict[str, JsonValue]], *, as_json: bool) -> None:
-    """Print the outcome."""
-    checks: list[JsonValue] = [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in story.checks]
-    if as_json:
-        click.echo(json.dumps({"checks": checks, "transcript": lines}, indent=1))
+def pause(stage: Stage, where: str, wanted: str | None) -> None:
+    """Say where everything is and wait for Enter, if this is the place to wait at."""
+    if where != wanted:
         return
-    click.echo("\n# the channel and its threads")
-    for line in lines:
-        indent = {"channel": "", "thread": "    "}.get(str(line["where"]), "  ~ ")
-        first, *rest = str(line["text"]).split("\n")
-        click.echo(f"{indent}{line['ts']} {line['who']}: {first}")
-        for more in rest:
-            click.echo(f"{indent}         {more}")
-    bad = [c.name for c in story.checks if not c.ok]
-    held = len(story.checks) - len(bad)
-    click.echo(f"\n{held} of {len(story.checks)} checks held" + (f"; not: {', '.join(bad)}" if bad else ""))
+    fleet = stage.demo_fleet
+    host = fleet.host("decode").manager
+    running = ", ".join(
+        f"{role} pid {fleet.show(role, 'MainPID')['MainPID']} port {fleet.ports[role]}" for role in ROLES
+    )
+    lines = (
+        f"paused before {where}: break something, then press Enter to go on",
+        f"  folder     {stage.folder}",
+        f"  units      {host.units}",
+        f"  engines    {fleet.folder / 'lib' / 'engine'} (what the units run)",
+        f"  systemctl  XDG_RUNTIME_DIR={host.xdg} systemctl --user status {unit_name('decode')}",
+        f"  processes  {running}",
+        f"  workspace  {stage.slack.tickets.origin}/_control/transcript?channel={CHANNEL}",
+    )
+    click.echo("\n".join(lines), err=True)
+    if sys.stdin is not None:
+        sys.stdin.readline()
 
 
-def stay(stage: Stage, tell: object) -> None:
-    """Keep everything running until Ctrl-C."""
-    if callable(tell):
-        tell(f"the workspace stays up at {stage.slack.base_url} (control: /_control); Ctrl-C ends it")
+def stay(stage: Stage) -> None:
+    """Keep everything running until a signal asks for the end."""
+    origin = stage.slack.tickets.origin
+    typed = json.dumps({"user": "ana", "channel": CHANNEL, "text": "/knob list"})
+    lines = (
+        f"the workspace stays up at {origin}; Ctrl-C ends it and removes everything",
+        f"  look   curl -s '{origin}/_control/transcript?channel={CHANNEL}'",
+        f"  type   curl -s {origin}/_control/command -d '{typed}'",
+        f"  files  {stage.folder}",
+    )
+    click.echo("\n".join(lines), err=True)
     try:
         while True:
             time.sleep(1)
-    except KeyboardInterrupt:
+    except Interrupted:
         return
+
+
+def listen() -> None:
+    """Have signals that ask for the end raise `Interrupted`, once; those that were ignored stay so."""
+
+    def ended(number: int, _: object) -> None:
+        ignore()
+        raise Interrupted(number)
+
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, ended)
+
+
+def ignore() -> None:
+    """Nothing may interrupt the cleaning up."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

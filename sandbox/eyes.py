@@ -1,4 +1,4 @@
-"""Hands and eyes of the story: typing, clicking, and reading workspace, services and ledger."""
+"""Hands and eyes of the story: typing, clicking, and reading the workspace. The ledger only says when to go on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,37 @@ import json
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from pydantic import JsonValue
 
 from sandbox.plain import plain, words_of
-from sandbox.stage import CHANNEL, Stage, StageError, fetch
+from sandbox.stage import CHANNEL, Stage, StageError
 
 Json = dict[str, JsonValue]
-ENDED = ("refused", "nothing_to_do", "denied", "expired", "succeeded", "rolled_back", "failed", "aborted", "held")
+ENDED = frozenset({
+    "refused", "nothing_to_do", "denied", "expired", "succeeded", "rolled_back", "failed", "aborted", "held",
+})  # fmt: skip
+WAITS_FOR_A_CLICK = "planned"
+PLANNED_AGAIN = "planned again"
 DATE = re.compile(r"<!date\^([0-9]+)\^")
-LEDGER_PAUSE_S = 0.4  # a look into the ledger is a process of its own
+CARD_S = 40.0
+ANSWER_S = 15.0
+STILL_S = 0.5  # a thread without news for so long is taken for drawn
+# after so much silence the ledger is asked, near the end and before: each look is a process of its own
+STILLS_S = (0.5, 1.0, 2.0, 4.0)
+SILENCES_S = (4.0, 8.0, 16.0)
+CLICK_S = 20.0  # a click that has not been recorded for so long will not be
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line in the thread of a change. `at` is the time that it states, `ts` the workspace's own; epoch seconds."""
+
+    at: int | None
+    ts: float
+    text: str
 
 
 class Eyes:
@@ -23,49 +44,76 @@ class Eyes:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        self._people = stage.slack.people
 
     # hands
 
     def command(self, user: str, text: str) -> str:
-        """Type a command that asks for a change; its id, once it is recorded."""
-        known = set(self.changes())
-        self.stage.slack.people.command(user, CHANNEL, text)
-        self._until(lambda: bool(set(self.changes()) - known), 15.0, f"`{text}` is recorded")
-        return (set(self.changes()) - known).pop()
+        """Type a command that asks for a change; the change's id, once the workspace shows it.
+
+        Raises: StageError when it shows none.
+        """
+        known, seen = self.changes(), len(self.ephemerals(user))
+        self._people.command(user, CHANNEL, text)
+        if not self.until(lambda: self.changes() - known, CARD_S):
+            told = " / ".join(self.ephemerals(user)[seen:]) or "nothing"
+            raise StageError(f"no change appeared within {CARD_S:g} s of `{text}`; the answer was: {told}")
+        return (self.changes() - known).pop()
 
     def click(self, user: str, card: Json, order: str) -> None:
         """Click the confirm button of an order, dialog included."""
         for button in buttons(card):
             if json.loads(str(button.get("value") or "{}")).get("o") == order:
                 ts, action = str(card["ts"]), str(button["action_id"])
-                self.stage.slack.people.click(user, CHANNEL, ts, action, confirmed=True)
+                self._people.click(user, CHANNEL, ts, action, confirmed=True)
                 return
         raise StageError(f"the card has no button for {order}")
 
     # the workspace
 
+    def until(self, predicate: Callable[[], object], timeout_s: float) -> bool:
+        """Wait until `predicate` holds of the workspace; false when the time is over.
+
+        Raises: StageError when the product ended.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self._people.wait_for(predicate, max(0.0, min(1.0, deadline - time.monotonic()))):
+            self.stage.check_alive()
+            if time.monotonic() > deadline:
+                return False
+        return True
+
     def transcript(self, seen_by: str | None = None) -> list[Json]:
         """Everything in the channel."""
-        return self.stage.slack.people.transcript(CHANNEL, seen_by=seen_by)
+        return self._people.transcript(CHANNEL, seen_by=seen_by)
+
+    def changes(self) -> set[str]:
+        """Ids of the changes that the channel shows."""
+        return {change for message in self.transcript() if (change := change_of(message))}
+
+    def message(self, change: str) -> Json | None:
+        """The card of a change: its first message that is no reply."""
+        cards = [m for m in self.transcript() if change_of(m) == change and not is_reply(m)]
+        return cards[-1] if cards else None
 
     def card(self, change: str) -> Json:
-        """The card of a change that can be clicked.
+        """The card of a change, once it can be clicked.
 
-        Raises: StageError when it ended without one.
+        Raises: StageError when it ended without a plan.
         """
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + CARD_S
         while time.monotonic() < deadline:
-            if self.stage.slack.people.wait_for(lambda: self._find_card(change) is not None, 1.0):
-                found = self._find_card(change)
-                if found is not None:
-                    return found
+            if self.until(lambda: digests(self.message(change) or {}), SILENCES_S[0]):
+                return self.message(change) or {}
             if self.state(change) in ENDED:
                 break
-        raise StageError(f"{change} is {self.state(change)} and shows no plan", hint=self.stage.log_tail())
+        found = self.message(change)
+        shown = " / ".join(self.text(found).splitlines()[:3]) if found else "nothing"
+        raise StageError(f"{change} offers no plan; it shows: {shown}")
 
     def ephemeral(self, user: str, seen: int) -> str:
-        """The first message that only `user` sees, after the `seen` earlier ones; empty when none comes."""
-        self.stage.slack.people.wait_for(lambda: len(self.ephemerals(user)) > seen, 10.0)
+        """What only `user` sees, after the `seen` earlier ones; empty when nothing comes."""
+        self.until(lambda: len(self.ephemerals(user)) > seen, ANSWER_S)
         return "\n".join(self.ephemerals(user)[seen:])
 
     def ephemerals(self, user: str) -> list[str]:
@@ -77,70 +125,74 @@ class Eyes:
         names = {u.id: u.name for u in self.stage.slack.workspace.users.values()}
         return "\n".join(plain(part, lambda i: names.get(i, i)) for part in words_of(dict(message)))
 
-    def thread_times(self, change: str) -> list[int]:
-        """Epoch seconds at the head of the thread lines of a change, in the order in which they stand."""
-        times: list[int] = []
+    def thread(self, change: str) -> list[Said]:
+        """The lines in the thread of a change, in the order in which they stand."""
+        said: list[Said] = []
         for message in self.transcript():
-            if _about(message, change) and message["thread_ts"] not in {None, message["ts"]}:
+            if change_of(message) == change and is_reply(message):
                 found = DATE.search(str(message["text"]))
-                if found:
-                    times.append(int(found[1]))
-        return times
+                said.append(Said(int(found[1]) if found else None, float(str(message["ts"])), self.text(message)))
+        return said
 
-    def told(self, change: str) -> int:
-        """How many messages in the channel and its threads are about a change."""
-        return sum(_about(m, change) for m in self.transcript())
+    # when to go on
 
-    def _find_card(self, change: str) -> Json | None:
-        for message in self.transcript():
-            if any(f'"{change}"' in value for value in digests(message)):
-                return message
-        return None
+    def ended(self, change: str, longest_s: float, near_end: Callable[[], object]) -> str:
+        """Wait until a change has ended, is held or was planned anew, and its thread is drawn; its state.
 
-    # the ledger, only to know when to go on
+        near_end: a cheap sign that the end is not far; until then the ledger is asked only after long silences.
+        Raises: StageError when that takes more than `longest_s`.
+        """
+        begun = time.monotonic()
+        looks = 0
+        while time.monotonic() - begun < longest_s:
+            before = self._version(change)
+            near = bool(near_end())
+            pauses_s = STILLS_S if near else SILENCES_S
+            pause_s = pauses_s[min(looks, len(pauses_s) - 1)]
+            if self.until(partial(self._moved, change, before, None if near else near_end), pause_s):
+                looks = 0
+                continue
+            looks += 1
+            state = self.state(change)
+            unheard = state == WAITS_FOR_A_CLICK and time.monotonic() - begun > CLICK_S
+            if state in ENDED or state == PLANNED_AGAIN or unheard:
+                self.settle(change)
+                return state
+        raise StageError(f"{change} is still {self.state(change) or 'unknown'} after {longest_s:g} s")
 
-    def entries(self, change: str | None = None) -> list[Json]:
-        """Entries of the ledger, as exported."""
-        lines = self.stage.clawback("audit", "export").stdout.splitlines()
-        found: list[Json] = [json.loads(line) for line in lines]
-        return [entry for entry in found if change in {None, entry["subject"]}]
+    def settle(self, change: str) -> None:
+        """Wait until nothing new comes in the channel about a change."""
+        deadline = time.monotonic() + ANSWER_S
+        while time.monotonic() < deadline:
+            before = self._version(change)
+            if not self.until(partial(self._moved, change, before, None), STILL_S):
+                return
 
-    def changes(self) -> list[str]:
-        """Ids of all changes."""
-        return [str(entry["subject"]) for entry in self.entries() if _kind(entry) == "asked"]
+    def entries(self) -> list[Json]:
+        """Entries of the ledger, as exported.
+
+        Raises: StageError when it cannot be read.
+        """
+        done = self.stage.clawback("audit", "export")
+        if done.returncode != 0:
+            raise StageError(f"the ledger cannot be read: {done.stderr.strip()[-300:]}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def state(self, change: str) -> str:
-        """Kind of the last event that was not a refused click."""
-        kinds = [_kind(entry) for entry in self.entries(change)]
-        return next((kind for kind in reversed(kinds) if kind != "click_refused"), "")
+        """Kind of the last event that was not a refused click; `planned again` after a plan that was overtaken."""
+        kinds = [_kind(entry) for entry in self.entries() if entry["subject"] == change]
+        kinds = [kind for kind in kinds if kind != "click_refused"]
+        if kinds[-1:] == [WAITS_FOR_A_CLICK] and "replan" in kinds:
+            return PLANNED_AGAIN
+        return kinds[-1] if kinds else ""
 
-    def ended(self, change: str) -> str:
-        """Wait until a change has ended or is held, and its thread is silent; the state."""
-        longest_s = 60.0 + 8 * sum(self.stage.boot_s.values())
-        self._until(lambda: self.state(change) in ENDED, longest_s, f"{change} has ended")
-        said = -1
-        while said != (said := self.told(change)):
-            time.sleep(1.0)
-        return self.state(change)
+    def _version(self, change: str) -> tuple[int, str]:
+        """Changes whenever something about the change is posted or edited."""
+        about = [m for m in self.transcript() if change_of(m) == change]
+        return len(about), max((str(e["ts"]) for m in about if isinstance(e := m["edited"], dict)), default="")
 
-    def _until(self, predicate: Callable[[], bool], timeout_s: float, what: str) -> None:
-        self.stage.wait(predicate, timeout_s, what, pause_s=LEDGER_PAUSE_S)
-
-    # the services
-
-    def events(self, role: str, name: str) -> list[Json]:
-        """What a service wrote down itself."""
-        return [e for e in self.stage.demo_fleet.events(role) if e["event"] == name]
-
-    def pid(self, role: str) -> int:
-        """MainPID, as systemd says."""
-        return int(self.stage.demo_fleet.show(role, "MainPID")["MainPID"])
-
-    def running(self) -> float:
-        """Requests that decode says are running."""
-        _, text = fetch(self.stage.demo_fleet.url("decode", "/metrics"))
-        found = re.search(r"^sglang:num_running_reqs\{[^}]*\} ([0-9.]+)", text, re.MULTILINE)
-        return float(found[1]) if found else 0.0
+    def _moved(self, change: str, before: tuple[int, str], near_end: Callable[[], object] | None) -> bool:
+        return self._version(change) != before or (near_end is not None and bool(near_end()))
 
 
 def buttons(message: Json) -> list[Json]:
@@ -160,10 +212,21 @@ def digests(message: Json) -> list[str]:
     return [value for value in values if '"d"' in value]
 
 
-def _about(message: Json, change: str) -> bool:
-    metadata = message["metadata"]
+def payload_of(message: Json) -> Json:
+    """What a message's metadata say of the entry that it draws; empty for messages without."""
+    metadata = message.get("metadata")
     payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
-    return isinstance(payload, dict) and payload.get("change") == change
+    return payload if isinstance(payload, dict) else {}
+
+
+def change_of(message: Json) -> str:
+    """The change that a message is about; empty for others."""
+    return str(payload_of(message).get("change") or "")
+
+
+def is_reply(message: Json) -> bool:
+    """True for a message inside a thread."""
+    return message.get("thread_ts") not in {None, message.get("ts")}
 
 
 def _kind(entry: Json) -> str:

@@ -1,12 +1,16 @@
 """The stage of the demo: a fleet, a workspace, two people, and the product as its own processes beside them.
 
 The product is started as a user would start it, `clawback up`, and knows nothing of the stage but addresses.
+It runs in a cgroup of its own, so that nothing of it can outlive the stage.
 """
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,17 +21,25 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from policies.errors import SettingsError
+from policies.errors import OpsError, SettingsError
+from sandbox.fleet.cgroup import Cgroup
 from sandbox.fleet.document import KNOB_ENV, People
 from sandbox.fleet.fleet import DemoFleet, Engines
+from sandbox.fleet.guard import Guard
+from sandbox.kernel import words_of
 from sandbox.slack.server import SlackSandbox
 
 ANA, BEN, CHANNEL = "U01ANA", "U02BEN", "C0SERVING"
 ROLES = ("prefill", "decode", "router")
 KNOB_VALUE = "512"
-QUICK_BOOT_S = {"prefill": 2.0, "decode": 2.5, "router": 0.5}
+QUICK_BOOT_S = {"prefill": 1.5, "decode": 2.0, "router": 0.4}
+QUICK_DRAIN_S = 0.7
 # Source: the incident, boots of 68 s and 72 s
 REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
+REAL_DRAIN_S = 3.0
+LISTENS_S = 60.0
+COMMAND_S = 30.0
+STOP_S = 10.0
 PROGRAM = Path(sys.executable).parent / "clawback"
 
 
@@ -38,41 +50,63 @@ class StageError(SettingsError):
 class Stage:
     """Everything that runs during the demo, below one folder. Always `close()` it."""
 
-    def __init__(self, folder: Path, *, port: int = 0, boot_s: Mapping[str, float] = QUICK_BOOT_S) -> None:
+    def __init__(self, folder: Path, *, port: int = 0, real_time: bool = False) -> None:
         self.folder = folder
-        self.boot_s = dict(boot_s)
-        self.slack = SlackSandbox(reference=_reference())
+        self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else QUICK_BOOT_S
+        self.slack = SlackSandbox(reference=reference())
         self.fleet: DemoFleet | None = None
+        self._drain_s = REAL_DRAIN_S if real_time else QUICK_DRAIN_S
         self._product: subprocess.Popen[bytes] | None = None
+        self._cgroup: Cgroup | None = None
+        self._guard: Guard | None = None
         self._log = (folder / "clawback.log").open("ab")
         self._port = port
 
-    def open(self) -> None:
-        """Boot the fleet, the workspace and the product, and wait until the bot listens."""
-        self.slack.start(port=self._port)
+    def boot(self) -> None:
+        """Open the workspace and boot the hosts; the services still boot when this returns.
+
+        Raises: SettingsError where this machine or this port cannot do that.
+        """
+        try:
+            self.slack.start(port=self._port)
+        except OSError as error:
+            message = f"the workspace cannot listen on port {self._port}: {error.strerror or error}"
+            raise SettingsError(message, hint="choose another one with --port") from error
         space = self.slack.workspace
         space.add_user("ana", user_id=ANA)
         space.add_user("ben", user_id=BEN)
         space.add_channel("serving", [ANA, BEN, space.app.bot_user], channel_id=CHANNEL)
-        engines = Engines(env={"decode": {KNOB_ENV: KNOB_VALUE}})
+        engines = Engines(drain_s=self._drain_s, env={"decode": {KNOB_ENV: KNOB_VALUE}})
         people = People(engineers=(ANA, BEN), approvers=(BEN,))
-        self.fleet = DemoFleet(self.folder / "fleet", boot_s=self.boot_s, people=people, engines=engines)
-        self.fleet.wait_healthy()
+        self._cgroup = Cgroup.create(f"clawback-{os.getpid()}-product-{time.monotonic_ns():x}")
+        self._guard = Guard(self._cgroup)
+        folder = self.folder / "fleet"
+        self.fleet = DemoFleet(folder, boot_s=self.boot_s, people=people, engines=engines, wait=False)
+
+    def start(self) -> None:
+        """Start the product, and wait until the services are healthy and the bot listens.
+
+        Raises: SettingsError with what did not happen.
+        """
+        if self._cgroup is None:
+            raise StageError("the stage was not booted")
+        enter = f'echo $$ > {shlex.quote(str(self._cgroup.path / "cgroup.procs"))} && exec "$@"'
         self._product = subprocess.Popen(
-            [str(PROGRAM), "up"],
+            ["/bin/sh", "-c", enter, "sh", str(PROGRAM), "up"],
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
         )
-        self.wait(lambda: self.slack.sockets.connected > 0, 30.0, "the bot listens in Socket Mode")
+        self.demo_fleet.wait_healthy()
+        self.wait(lambda: self.slack.sockets.connected > 0, LISTENS_S, "the bot listens in Socket Mode")
 
     @property
     def demo_fleet(self) -> DemoFleet:
-        """The fleet of an opened stage."""
+        """The fleet of a booted stage."""
         if self.fleet is None:
-            raise StageError("the stage is not open")
+            raise StageError("the stage was not booted")
         return self.fleet
 
     def environment(self) -> dict[str, str]:
@@ -88,29 +122,40 @@ class Stage:
             "CLAWBACK_SSH_KEY": str(self.demo_fleet.ssh_key),
         }
 
-    def clawback(self, *args: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run a terminal command of the product."""
-        return subprocess.run(
-            [str(PROGRAM), *args],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+    def clawback(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run a terminal command of the product.
 
-    def wait(self, predicate: Callable[[], object], timeout_s: float, what: str, pause_s: float = 0.02) -> None:
+        Raises: StageError when it does not end in time.
+        """
+        try:
+            return subprocess.run(
+                [str(PROGRAM), *args],
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=COMMAND_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise StageError(f"`clawback {' '.join(args)}` did not end within {COMMAND_S:g} s") from error
+
+    def check_alive(self) -> None:
+        """Raises: StageError when the product ended."""
+        if self._product is not None and self._product.poll() is not None:
+            raise StageError(f"`clawback up` ended with status {self._product.returncode}", hint=self.log_tail())
+
+    def wait(self, predicate: Callable[[], object], timeout_s: float, what: str) -> None:
         """Wait until `predicate` holds.
 
         Raises: StageError with `what` when it did not in time, or the product ended.
         """
         deadline = time.monotonic() + timeout_s
         while not predicate():
-            if self._product is not None and self._product.poll() is not None:
-                raise StageError(f"clawback ended with status {self._product.returncode}", hint=self.log_tail())
+            self.check_alive()
             if time.monotonic() > deadline:
-                raise StageError(f"waited {timeout_s:g} s until {what}: it did not happen")
-            time.sleep(pause_s)
+                raise StageError(f"waited {timeout_s:g} s until {what}: it did not happen", hint=self.log_tail())
+            time.sleep(0.02)
 
     def log_tail(self, count: int = 15) -> str:
         """The last lines that the product logged."""
@@ -119,87 +164,66 @@ class Stage:
 
     def product_pids(self, *words: str) -> list[int]:
         """Process ids of the product's processes whose command line holds all `words`."""
-        if self._product is None:
-            return []
-        found: list[int] = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdecimal():
-                continue
+        pids = self._cgroup.pids() if self._cgroup is not None else []
+        return [pid for pid in pids if set(words) <= set(words_of(pid))]
+
+    def signal(self, pids: Sequence[int], number: signal.Signals) -> None:
+        """Signal processes of the product; those that have ended meanwhile are left out."""
+        mine = set(self.product_pids())
+        for pid in pids:
+            if pid in mine:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def close(self) -> list[str]:
+        """End the product, the workspace and the fleet, in this order; what could not be ended, in words."""
+        problems: list[str] = []
+        for end in (self._end_product, self.slack.stop, self._end_fleet):
             try:
-                argv = (entry / "cmdline").read_bytes().split(b"\0")
-                session = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[3])
-            except (OSError, ValueError, IndexError):
-                continue
-            if session == self._product.pid and all(word.encode() in argv for word in words):
-                found.append(int(entry.name))
-        return found
+                end()
+            except (OpsError, OSError, subprocess.SubprocessError) as error:
+                problems.append(str(error))
+        self._log.close()
+        return problems
 
-    def freeze(self, pids: Sequence[int]) -> None:
-        """Stop processes of the product (SIGSTOP), so that a person can change something before they go on."""
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-
-    def thaw(self, pids: Sequence[int]) -> None:
-        """Let them go on."""
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-    def close(self) -> None:
-        """End the product, the workspace and the fleet, in this order."""
+    def _end_product(self) -> None:
         product, self._product = self._product, None
         if product is not None and product.poll() is None:
-            for pid in self._stopped_ones(product.pid):
-                os.kill(pid, signal.SIGCONT)
+            self.signal(self.product_pids(), signal.SIGCONT)  # a stopped process cannot follow the request below
             product.terminate()
-            try:
-                product.wait(15)
-            except subprocess.TimeoutExpired:
-                os.killpg(product.pid, signal.SIGKILL)
-                product.wait(5)
-        self._log.close()
-        self.slack.stop()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                product.wait(STOP_S)
+        try:
+            if self._cgroup is not None:
+                self._cgroup.destroy()
+            if product is not None:
+                product.wait(STOP_S)
+        finally:
+            if self._guard is not None:
+                self._guard.release()
+            self._cgroup = self._guard = None
+
+    def _end_fleet(self) -> None:
         if self.fleet is not None:
             self.fleet.stop()
 
-    @staticmethod
-    def _stopped_ones(session: int) -> Sequence[int]:
-        found: list[int] = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdecimal():
-                continue
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if fields[0] == "T" and int(fields[3]) == session:
-                found.append(int(entry.name))
-        return found
 
-
-def environ_of(pid: int, variable: str) -> str | None:
-    """A variable in the kernel's copy of a process's environment; None: not there."""
-    for item in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-        name, _, value = item.partition(b"=")
-        if name.decode() == variable:
-            return value.decode()
-    return None
-
-
-def fetch(url: str, body: JsonValue = None, timeout_s: float = 30.0) -> tuple[int, str]:
+def fetch(url: str, body: JsonValue = None, timeout_s: float = 10.0) -> tuple[int, str]:
     """One HTTP exchange made by the judge itself: status (0: no answer) and text."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=timeout_s) as answer:
-            return answer.status, answer.read().decode()
+            return answer.status, answer.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode(errors="replace")
-    except OSError as error:
-        return 0, str(error)
+        with error:
+            return error.code, error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return 0, str(error) or type(error).__name__
 
 
-def _reference() -> Path | None:
+def reference() -> Path | None:
     """Slack's method reference and block schema, where they lie beside the checkout: every call is then judged."""
     path = Path(__file__).resolve().parents[2] / "shared" / "slack"
     return path if path.exists() else None

@@ -1,29 +1,31 @@
-"""The story, played on a stage, and its checks.
+"""The story, played on a stage, with the checks that its judge makes of it.
 
-Checks are judged from the services' own clock files, from the kernel's view of their processes, and from the stand-in
-workspace; never from what the product says of itself. The product's ledger is read only to know when to go on.
+A scene that cannot go on fails the checks that it should have led to; what can be seen of the services and the ledger
+is judged in any case.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import secrets
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import JsonValue
-
 from policies.errors import OpsError
-from sandbox.eyes import Eyes, digests
-from sandbox.fleet.document import KNOB, KNOB_ENV
+from sandbox.eyes import Eyes, Json, digests
+from sandbox.fleet.document import BOOT_FACTOR, KNOB
 from sandbox.fleet.load import Load
-from sandbox.slack.errors import PersonError
-from sandbox.stage import ANA, BEN, KNOB_VALUE, ROLES, Stage, environ_of, fetch
+from sandbox.judge import Judge, Mark, Verdict
+from sandbox.kernel import words_of
+from sandbox.stage import ANA, BEN, KNOB_VALUE, ROLES, Stage, StageError, fetch
 
 CONCURRENCY = 53  # Source: the incident
+TOKENS = 120  # a request, which takes 2 to 3 s
+BUSY_S = 20.0
+WRONG_START_S = 0.5  # time enough for a wrong execution to show itself
+SLACK_S = 60.0
 SUMMARY = """\
 value: 512
 baseline: unset
@@ -47,7 +49,7 @@ class Check:
 
 @dataclass
 class Story:
-    """Plays the scenes in order; a scene that cannot go on fails its own checks and those after it."""
+    """Plays the scenes in order. `tell` gets lines for people, `pause` the points at which a person may interfere."""
 
     stage: Stage
     tell: Callable[[str], None]
@@ -66,26 +68,29 @@ class Story:
         "knob-live",
         "healthy",
         "canary",
+        "concluded",
         "audit-clean",
         "calls-accepted",
     )
 
-    @property
-    def eyes(self) -> Eyes:
-        """Hands and eyes on the stage."""
-        return Eyes(self.stage)
+    def __post_init__(self) -> None:
+        """Give the story its eyes and its judge."""
+        self.eyes = Eyes(self.stage)
+        self.judge = Judge(self.stage)
+        self._given_back: Mark | None = None
 
     def play(self) -> bool:
         """Play everything; true when every check held."""
-        scenes = (self._evidence, self._revert, self._restore, self._audit)
         problem = ""
-        for scene in scenes:
+        for scene in (self._evidence, self._revert, self._restore):
             try:
                 scene()
-            except (OpsError, PersonError, OSError, ValueError, TypeError, LookupError) as error:
-                problem = f"not reached: {error}"
+            except Exception as error:  # noqa: BLE001 - whatever stopped a scene, the checks it led to did not hold
+                problem = in_words(error)
+                self.tell(f"  !! {problem}")
                 break
-        self.fail_rest(problem or "not judged")
+        self._world()
+        self.fail_rest(f"not reached: {problem}" if problem else "not judged")
         return all(check.ok for check in self.checks)
 
     def fail_rest(self, why: str) -> None:
@@ -93,142 +98,149 @@ class Story:
         done = {check.name for check in self.checks}
         for name in self.NAMES:
             if name not in done:
-                self._judge(name, ok=False, detail=why)
+                self._judge(name, lambda: (False, why))
 
-    def _judge(self, name: str, *, ok: bool, detail: str) -> None:
-        self.checks.append(Check(name, ok, detail))
-        self.tell(f"{'ok  ' if ok else 'FAIL'} {name}: {detail}")
+    def sorted_checks(self) -> list[Check]:
+        """The checks in the order of the story."""
+        return sorted(self.checks, key=lambda check: self.NAMES.index(check.name))
+
+    def _judge(self, name: str, look: Callable[[], Verdict]) -> None:
+        try:
+            ok, detail = look()
+        except Exception as error:  # noqa: BLE001 - a check that cannot be judged did not hold
+            ok, detail = False, in_words(error)
+        self.checks.append(Check(name, ok, " ".join(detail.split())))
+        self.tell(f"  {'ok  ' if ok else 'FAIL'}  {name}: {self.checks[-1].detail}")
 
     # scene 1
     def _evidence(self) -> None:
-        self.tell("# somebody types the A/B of last week into a file and records it")
+        self.tell("\n1. somebody has measured the knob: the numbers are typed into a file and recorded")
         path = self.stage.folder / "ab-1.yaml"
         path.write_text(SUMMARY, encoding="utf-8")
-        done = self.stage.clawback("evidence", "record", str(path), "--knob", KNOB, "--json")
-        listed = self.stage.clawback("evidence", "list", "--json")
-        records = json.loads(listed.stdout)["records"] if listed.returncode == 0 else []
-        ok = done.returncode == 0 and [r["klass"] for r in records] == ["observed"]
-        self._judge("evidence-recorded", ok=ok, detail=(done.stdout + done.stderr).strip()[:300])
+        done = self.stage.clawback("evidence", "record", str(path), "--knob", KNOB)
+        listed = self.stage.clawback("evidence", "list")
+        records = listed.stdout.strip().splitlines()
+        ok = done.returncode == 0 and len(records) == 1 and all(f"C{c}" in records[0] for c in (64, 80, 96))
+        said = records[0] if ok else f"{done.stdout}{done.stderr} / the list: {listed.stdout}{listed.stderr}"
+        self._judge("evidence-recorded", lambda: (ok, said[:400]))
 
     # scenes 2 and 3
     def _revert(self) -> None:
-        self.tell("# the harness hangs; the knob is suspected and taken away")
-        before = self.eyes.pid("decode")
-        change = self.eyes.command(ANA, f'/knob revert {KNOB} because "multi-round hang"')
+        self.tell("\n2. the harness hangs; the knob is suspected, and taken away")
+        since = self.judge.mark()
+        change = self._types(ANA, f'/knob revert {KNOB} because "multi-round hang"')
         card = self.eyes.card(change)
-        self.eyes.click(BEN, card, "decode-only")
-        state = self.eyes.ended(change)
-        pid = self.eyes.pid("decode")
-        value = environ_of(pid, KNOB_ENV)
-        said = self.eyes.events("decode", "started")[-1]
-        ok = pid != before and value is None and said["knob"] is None and said["pid"] == pid
-        detail = f"decode pid {before} -> {pid}, {KNOB_ENV} in its environment: {value}, engine read {said['read']}"
-        self._judge("reverted", ok=ok, detail=f"{detail}; change {change} {state}")
+        clicked_at = time.time()
+        self._clicks(BEN, card, "decode-only")
+        state = self.eyes.ended(change, self._longest_s(("decode",)), lambda: self.judge.renewed("decode", since))
+        self._judge("reverted", lambda: self.judge.reverted(since, clicked_at))
+        if not self.checks[-1].ok:
+            raise StageError(f"there is nothing to restore: {change} is {state.replace('_', ' ')}")
 
     # scenes 6 to 10
     def _restore(self) -> None:
-        self.tell(f"# the real cause was found elsewhere; under {CONCURRENCY} running requests the knob is given back")
-        with Load(self.stage.demo_fleet.url("router"), CONCURRENCY):
-            self.stage.wait(lambda: self.eyes.running() >= 1, 20.0, "requests are running")
+        self.tell(f"\n3. the real cause was elsewhere; with {CONCURRENCY} requests running, the knob is given back")
+        with Load(self.stage.demo_fleet.url("router"), CONCURRENCY, TOKENS):
+            self.stage.wait(lambda: self._running() >= CONCURRENCY, BUSY_S, f"{CONCURRENCY} requests run")
             self.pause("plan")
-            change = self.eyes.command(ANA, f"/knob restore {KNOB}={KNOB_VALUE}")
+            loads = [self._running()]
+            change = self._types(ANA, f"/knob restore {KNOB}={KNOB_VALUE}")
             card = self.eyes.card(change)
-            self._plan_shown(card)
-            counts = {role: len(self.eyes.events(role, "started")) for role in ROLES}
-            self._self_approval(card, counts)
+            loads.append(self._running())
+            for line in self.eyes.text(card).splitlines():
+                self.tell(f"  | {line}")
+            self._judge("plan-shown", lambda: self._plan_shown(card, loads))
+            self._given_back = since = self.judge.mark()
+            self._self_approval(card, since)
             self.pause("confirm")
+            clicked_at = time.time()
             self._confirm_twice(card)
-            state = self.eyes.ended(change)
-        self._one_execution(counts, change, state)
-        self._order(counts, change)
-        self._live(change, state)
+            state = self.eyes.ended(change, self._longest_s(ROLES), lambda: self.judge.renewed("router", since))
+        if state != "succeeded":
+            self.tell(f"  {change} is {state.replace('_', ' ')}")
+        self._judge("one-execution", lambda: self.judge.one_execution(since, clicked_at))
+        self._judge("order", lambda: self.judge.order(since))
+        self._judge("timestamps", lambda: self.judge.timestamps(since, change))
+        self._judge("concluded", lambda: self.judge.concluded(change))
 
-    def _plan_shown(self, card: dict[str, JsonValue]) -> None:
+    def _plan_shown(self, card: Json, loads: Iterable[float]) -> Verdict:
         text = self.eyes.text(card)
+        offered = "".join(digests(card))
         wanted = {
-            "the value": f"{KNOB}" in text and KNOB_VALUE in text,
+            "the knob and its value": KNOB in text and KNOB_VALUE in text,
             "the evidence": all(part in text for part in ("+12.8 %", "+5.7 %", "+1.2 %", "n=1")),
-            "the policy": "@ben" in text or "approvers" in text,
-            "requests in flight": re.search(r"[0-9]+ requests?", text) is not None,
-            "a digest on each button": len(digests(card)) >= 2,
+            "who decides": "@ben" in text or "approvers" in text,
+            "the undo": "undo" in text.lower(),
+            "a button with a digest for each restart order": all(
+                f'"{o}"' in offered for o in ("co-restart", "decode-only")
+            ),
+            f"the {max(loads):g} requests that run": any(_names_load(line, loads) for line in text.splitlines()),
         }
         missing = [name for name, there in wanted.items() if not there]
-        self._judge("plan-shown", ok=not missing, detail="missing: " + ", ".join(missing) if missing else "all there")
+        return not missing, f"missing: {', '.join(missing)}" if missing else f"shows {', '.join(wanted)}"
 
-    def _self_approval(self, card: dict[str, JsonValue], counts: dict[str, int]) -> None:
+    def _self_approval(self, card: Json, since: Mark) -> None:
         seen = len(self.eyes.ephemerals(ANA))
-        self.eyes.click(ANA, card, "co-restart")
+        self._clicks(ANA, card, "co-restart")
         told = self.eyes.ephemeral(ANA, seen)
-        time.sleep(0.5)  # time enough for a wrong execution to show itself
-        started = {role: len(self.eyes.events(role, "started")) for role in ROLES}
-        self._judge("self-approval-refused", ok=bool(told) and started == counts, detail=told[:200] or "no answer")
+        time.sleep(WRONG_START_S)
+        moved = [what for role in ROLES if (what := self.judge.untouched(role, since))]
+        answer = f"only ana was told: {told}" if told else "ana got no answer"
+        self._judge("self-approval-refused", lambda: (bool(told) and not moved, "; ".join([answer, *moved])[:400]))
 
-    def _confirm_twice(self, card: dict[str, JsonValue]) -> None:
-        workers = self.stage.product_pids("act") if self.pauses_at == "execute" else []
-        self.stage.freeze(workers)
-        self.eyes.click(BEN, card, "co-restart")
-        self.eyes.click(BEN, card, "co-restart")
-        if workers:
+    def _confirm_twice(self, card: Json) -> None:
+        # stopped while a person changes something: the approval is recorded, and nobody has begun to act on it
+        held = self.stage.product_pids("worker", "act") if self.pauses_at == "execute" else []
+        self.stage.signal(held, signal.SIGSTOP)
+        self._clicks(BEN, card, "co-restart")
+        self._clicks(BEN, card, "co-restart")
+        if held:
             self.pause("execute")
-            self.stage.thaw(workers)
+            self.stage.signal([pid for pid in held if "act" in words_of(pid)], signal.SIGCONT)
 
-    def _one_execution(self, counts: dict[str, int], change: str, state: str) -> None:
-        new = {role: len(self.eyes.events(role, "started")) - counts[role] for role in ROLES}
-        ok = all(count == 1 for count in new.values())
-        detail = ", ".join(f"{role} started {count} times" for role, count in new.items())
-        self._judge("one-execution", ok=ok, detail=f"{detail} after two clicks; change {change} {state}")
+    # what can be seen in any case
+    def _world(self) -> None:
+        self.tell("\n4. what can be seen in the end")
+        for name, look in (
+            ("knob-live", lambda: self.judge.knob_live(self._given_back)),
+            ("healthy", self.judge.healthy),
+            ("canary", self.judge.canary),
+            ("audit-clean", self.judge.audit_clean),
+            ("calls-accepted", self.judge.calls_accepted),
+        ):
+            self._judge(name, look)
 
-    def _order(self, counts: dict[str, int], change: str) -> None:
-        """From the services' own clocks: nobody is told to stop before the one before is healthy."""
-        times: list[tuple[str, float, float]] = []
-        for role in ROLES:
-            started = self.eyes.events(role, "started")[counts[role] :]
-            stopped = self.eyes.events(role, "sigterm")[-1:]
-            healthy = [
-                e for e in self.eyes.events(role, "health_answered") if started and e["pid"] == started[-1]["pid"]
-            ]
-            if not started or not stopped or not healthy:
-                self._judge("order", ok=False, detail=f"{role} has no new life that answered a health check")
-                return
-            times.append((role, _number(stopped[0]["time"]), _number(healthy[0]["time"])))
-        ok = all(times[i][2] <= times[i + 1][1] for i in range(len(times) - 1))
-        detail = ", ".join(f"{role} stopped at {stop:.2f} healthy at {well:.2f}" for role, stop, well in times)
-        self._judge("order", ok=ok, detail=detail)
-        lines = self.eyes.thread_times(change)
-        rising = lines == sorted(lines) and len(lines) >= len(ROLES)
-        self._judge(
-            "timestamps", ok=rising, detail=f"{len(lines)} lines in the thread carry a time, in order: {rising}"
-        )
+    # people
 
-    def _live(self, change: str, state: str) -> None:
-        pid = self.eyes.pid("decode")
-        value = environ_of(pid, KNOB_ENV)
-        status, body = fetch(self.stage.demo_fleet.url("decode", "/server_info"))
-        reported = json.loads(body)["internal_states"][0]["env_vars"].get(KNOB_ENV) if status == 200 else None
-        ok = value == KNOB_VALUE and str(reported) == KNOB_VALUE and state == "succeeded"
-        detail = f"decode pid {pid}: environment {value}, engine reports {reported}; change {change} {state}"
-        self._judge("knob-live", ok=ok, detail=detail)
-        paths = {"prefill": "/health", "decode": "/health", "router": "/readiness"}
-        answers = {role: fetch(self.stage.demo_fleet.url(role, path))[0] for role, path in paths.items()}
-        well = all(code == 200 for code in answers.values())
-        self._judge("healthy", ok=well, detail=", ".join(f"{role} {code}" for role, code in answers.items()))
-        nonce = secrets.token_hex(6)
-        url = self.stage.demo_fleet.url("router", "/v1/completions")
-        status, body = fetch(url, {"model": "m", "prompt": f"echo {nonce}", "max_tokens": 4}, timeout_s=60)
-        came = status == 200 and nonce in body
-        self._judge("canary", ok=came, detail=f"status {status}, nonce {nonce} came back: {came}")
+    def _types(self, user: str, text: str) -> str:
+        self.tell(f"  @{self._name(user)} types {text}")
+        return self.eyes.command(user, text)
 
-    # scene 13
-    def _audit(self) -> None:
-        done = self.stage.clawback("audit", "verify", "--json")
-        self._judge("audit-clean", ok=done.returncode == 0, detail=(done.stdout + done.stderr).strip()[:300])
-        wrong = [f"{v}" for v in self.stage.slack.workspace.violations]
-        late = [e for e in self.stage.slack.people.envelopes if e.acked_ms is None]
-        detail = f"{len(self.stage.slack.people.calls)} calls, {len(wrong)} wrong, {len(late)} unanswered envelopes"
-        self._judge("calls-accepted", ok=not wrong and not late, detail="; ".join([detail, *wrong[:3]]))
+    def _clicks(self, user: str, card: Json, order: str) -> None:
+        self.tell(f"  @{self._name(user)} clicks [Confirm {order}]")
+        self.eyes.click(user, card, order)
+
+    def _name(self, user: str) -> str:
+        return self.stage.slack.workspace.users[user].name
+
+    def _running(self) -> float:
+        """Requests that decode says are running."""
+        _, text = fetch(self.stage.demo_fleet.url("decode", "/metrics"))
+        found = re.search(r"^sglang:num_running_reqs\{[^}]*\} ([0-9.]+)", text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def _longest_s(self, roles: Iterable[str]) -> float:
+        """Every boot at its limit, there and back, and a minute for all the rest."""
+        limits_s = [max(30.0, BOOT_FACTOR * self.stage.boot_s[role]) for role in roles]
+        return SLACK_S + 2 * sum(limits_s)
 
 
-def _number(value: JsonValue) -> float:
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"expected a time, found {value!r}")
-    return float(value)
+def in_words(error: Exception) -> str:
+    """An error for people: its own words where it has some for them, and the hint."""
+    if isinstance(error, OpsError):
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    return f"{type(error).__name__}: {error}"
+
+
+def _names_load(line: str, loads: Iterable[float]) -> bool:
+    return any(re.search(rf"\b{load:g}\b", line) for load in loads) and re.search(r"request|running", line) is not None

@@ -53,6 +53,7 @@ class DemoFleet:
     """Boots everything below `folder`; `stop()` (or leaving the `with` block) removes every trace of it.
 
     One to three hosts: roles are spread over them, because all share one loopback interface.
+    Without `wait` the services still boot when the constructor returns; `fleet_yaml` is there.
     Raises: SettingsError where a real manager cannot run; nothing is left behind then.
     """
 
@@ -65,6 +66,7 @@ class DemoFleet:
         people: People | None = None,
         timing: Mapping[str, str | int] | None = None,
         engines: Engines | None = None,
+        wait: bool = True,
     ) -> None:
         if not 1 <= hosts <= len(ROLES):
             raise SettingsError(f"{hosts} demo hosts, expected 1 to {len(ROLES)}", hint="each role runs on one host")
@@ -79,6 +81,8 @@ class DemoFleet:
         self._loop: SshLoop | None = None
         try:
             self._build(hosts, people or People(), timing or {})
+            if wait:
+                self.wait_healthy()
         except BaseException:
             self.stop()
             raise
@@ -163,7 +167,6 @@ class DemoFleet:
             host.manager.systemctl("daemon-reload")
         for role in ROLES:
             self.host(role).manager.systemctl("start", "--no-block", unit_name(role))
-        self.wait_healthy()
 
     def _write_client_key(self) -> str:
         key = asyncssh.generate_private_key("ssh-ed25519", comment="demo")

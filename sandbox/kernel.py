@@ -1,0 +1,64 @@
+"""What the kernel says, read from /proc: the environment of a process, and who listens on a port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LISTEN = "0A"  # Source: include/net/tcp_states.h, as /proc/net/tcp prints it
+LOCAL = ("0100007F", "00000000")  # 127.0.0.1 and every address, as /proc/net/tcp prints them
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+
+
+def environ_of(pid: int, variable: str) -> str | None:
+    """A variable in the kernel's copy of a process's environment; None: not there.
+
+    Raises: OSError when the process is gone.
+    """
+    for item in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        name, _, value = item.partition(b"=")
+        if name.decode(errors="replace") == variable:
+            return value.decode(errors="replace")
+    return None
+
+
+def listeners(port: int) -> list[int]:
+    """Process ids that hold a socket listening on a loopback port; sockets of other users cannot be seen."""
+    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+    found: list[int] = []
+    for pid in pids():
+        try:
+            if any(str(handle.readlink()) in wanted for handle in Path(f"/proc/{pid}/fd").iterdir()):
+                found.append(pid)
+        except OSError:
+            continue  # it ended, a handle was closed meanwhile, or it belongs to somebody else
+    return found
+
+
+def pids() -> list[int]:
+    """Every process."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+
+
+def words_of(pid: int) -> list[str]:
+    """The command line of a process; empty when it is gone."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return []
+    return raw.decode(errors="replace").rstrip("\0").split("\0")
+
+
+def _inodes(port: int) -> list[str]:
+    found: list[str] = []
+    for table in TABLES:
+        try:
+            rows = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue  # a kernel without IPv6
+        for row in rows:
+            fields = row.split()
+            address, _, number = fields[1].rpartition(":")
+            local = address in LOCAL or table.endswith("6")
+            if fields[3] == LISTEN and local and int(number, 16) == port:
+                found.append(fields[9])
+    return found
