@@ -104,6 +104,8 @@ def _before_last(
     """
     for done in reversed(history):
         if all(done.now.get(i) == live.get(i) for i in instances):
-            first_with = {done.was.get(i): i for i in reversed(instances)}
+            first_with: dict[str | None, str] = {}
+            for i in instances:
+                first_with.setdefault(done.was.get(i), i)
             return [(i, value) for value, i in first_with.items()]
     return [(instances[0], None)]
