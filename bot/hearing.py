@@ -115,7 +115,7 @@ class Hearing:
             return answers.told(_told(error.message, error.hint))
         except Exception:
             reference = uuid.uuid4().hex[:10]
-            change_id = self._drawn.noted(f"asked-{inbox_id}")
+            change_id = self._client.requested(inbox_id)
             log.exception("hearing failed", reference=reference, inbox=inbox_id, kind=heard.kind, change=change_id)
             if change_id is not None:
                 return answers.told(say("error.late", change=change_id, reference=reference))
@@ -153,7 +153,7 @@ class Hearing:
         heard: HeardCommand | HeardAction | HeardMention,
         reading: Reading | None,
     ) -> Card:
-        change_id = self._drawn.noted(f"asked-{inbox_id}")
+        change_id = self._client.requested(inbox_id)
         if change_id is None:
             problem = self._channel_problem(heard.channel)
             if problem is not None:
@@ -166,8 +166,8 @@ class Hearing:
                 Where(channel=heard.channel, thread_ts=thread_ts),
                 said=typed,
                 normalised=reading.normalised if reading else typed,
+                key=inbox_id,
             )
-            change_id = self._drawn.note(f"asked-{inbox_id}", change_id)
         return answers.told(*self._echo(reading), say("asked.receipt", change=change_id))
 
     def _channel_problem(self, channel: str) -> Markup | None:

@@ -16,8 +16,12 @@ from policies.evidence import Record, Summary
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
-from workers.ledger import Ledger
+from workers.ledger import Ledger, text_of
 from workers.queue import Doorbell
+from workers.store import translated
+
+RESERVED = "clawback:asked-as:"
+RESERVED_S = 2 * 86_400  # longer than the inbox keeps what was heard
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,15 @@ class Client:
         self.fleet = fleet
         self._clock = clock
 
-    def request(self, intent: Intent, actor: Actor, where: Where, *, said: str, normalised: str) -> str:
-        """Record what was asked and have it prepared; the new change's id."""
-        change_id = self.ledger.new_id("C")
+    def request(
+        self, intent: Intent, actor: Actor, where: Where, *, said: str, normalised: str, key: str | None = None
+    ) -> str:
+        """Record what was asked and have it prepared; the new change's id.
+
+        key: asked again under the same key within a day, it is the same change. Its id is reserved before anything
+        is recorded, so that a process that ends in between leaves nothing that could be asked twice.
+        """
+        change_id = self.ledger.new_id("C") if key is None else self._reserved(key)
         asked = e.Asked(
             intent=intent,
             actor=actor,
@@ -48,9 +58,30 @@ class Client:
             normalised=normalised,
             fleet_sha256=self.fleet.sha256,
         )
-        self.ledger.append(change_id, asked, expect_version=0)
+        try:
+            self.ledger.append(change_id, asked, expect_version=0)
+        except LedgerConflict:
+            if key is None:
+                raise
         self.doorbell.ring("ask", "prepare", change_id)
         return change_id
+
+    def requested(self, key: str) -> str | None:
+        """The change that was recorded under this key; None when there is none yet."""
+        with translated():
+            found = self.ledger.redis.get(RESERVED + key)
+        change_id = text_of(found)
+        return change_id if change_id and self.ledger.entries(change_id) else None
+
+    def _reserved(self, key: str) -> str:
+        with translated():
+            found = self.ledger.redis.get(RESERVED + key)
+        if found is not None:
+            return text_of(found)
+        change_id = self.ledger.new_id("C")
+        with translated():
+            first = self.ledger.redis.set(RESERVED + key, change_id, nx=True, ex=RESERVED_S)
+        return change_id if first else self._reserved(key)
 
     def act(self, act: Act, actor: Actor) -> ActAnswer:
         """Judge a word or click and record it, in one compare-and-set; judged again when somebody else was first.

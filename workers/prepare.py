@@ -6,7 +6,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from policies import events as e
-from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnreachable, LedgerConflict, OpsError
+from policies.errors import (
+    HostAnswerLost,
+    HostKeyRefused,
+    HostRefused,
+    HostUnreachable,
+    LedgerConflict,
+    OpsError,
+    StoreUnavailable,
+)
 from policies.finding import Finding
 from policies.fleet import Fleet
 
@@ -39,10 +47,10 @@ def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
         return e.Refused(findings=(Finding(code="plan.fleet-file-changed", effect="refuse", values=values),))
     try:
         outcome = wiring.planner.plan(asked)
+    except StoreUnavailable:
+        raise  # a refusal could not be recorded either; it is prepared again when Redis is back
     except OpsError as error:
-        if not about_host(error):
-            raise
-        return e.Refused(findings=(host_finding(error),))
+        return e.Refused(findings=(no_plan(error),))
     if outcome.nothing_to_do:
         return e.NothingToDo(findings=outcome.findings)
     if not outcome.plans or outcome.decision is None:
@@ -76,6 +84,13 @@ def host_finding(error: OpsError) -> Finding:
     elif isinstance(error, HostRefused):
         code = "host.refused"
     return Finding(code=code, effect="refuse", values={"error": error.message, "hint": error.hint})
+
+
+def no_plan(error: OpsError) -> Finding:
+    """Why no plan could be made: a host's doing, or something of ours that is missing or wrong."""
+    if about_host(error):
+        return host_finding(error)
+    return Finding(code="plan.not-made", effect="refuse", values={"error": error.message, "hint": error.hint})
 
 
 def mentions(fleet: Fleet, role: str | None) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from policies import events as e
 from policies.approvals import still_valid
 from policies.change import Change
-from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
+from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError, StoreUnavailable
 from policies.replan import differences
-from workers.prepare import about_host, host_finding
+from workers.prepare import no_plan
 
 if TYPE_CHECKING:
     from workers.planner import Outcome
@@ -33,10 +33,10 @@ def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
         return e.Refused(findings=(lapsed,))
     try:
         outcome = _outcome(wiring, change.asked)
+    except StoreUnavailable:
+        raise
     except OpsError as error:
-        if not about_host(error):
-            raise
-        return e.Refused(findings=(host_finding(error),))
+        return e.Refused(findings=(no_plan(error),))
     now = next((p for p in outcome.plans if p.order == plan.order), None)
     if now is None:
         return e.Replan(findings=outcome.findings)

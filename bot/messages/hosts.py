@@ -6,6 +6,8 @@ SENTENCES: dict[str, str] = {
     "host.unreachable": "the host was not reached, so nothing was done there: {error}; {hint:or=try again}",
     "host.key-refused": "the key of the host is unknown or another one, so nothing was sent: {error}; {hint:or=check}",
     "host.answer-lost": "the host was asked and its answer was lost: {error}; {hint:or=try again}",
+    "host.refused": "the host said no: {error}; {hint:or=look at the host}",
+    "host.bad-answer": "what the host answered cannot be read: {error}; {hint:or=look at the host}",
     "host.step-unknown": "{instance}: the connection broke after the step was sent ({error}); the host is being asked",
     "hold.host-silent": "{host} does not answer, so how {instance} stands is not known; look at the host, then retry",
     "hold.host-refused": "{instance}: the host refused the step ({refusal}: {message}); {hint:or=look at the host}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 SENTENCES: dict[str, str] = {
     "plan.no-such-knob": "no knob {knob:code} in the fleet file, expected one of: {known}",
     "plan.no-such-order": "{knob:code} has no restart order {order:code}, expected one of: {orders}",
+    "plan.not-made": "no plan could be made: {error}; {hint:or=look at the log of the worker}",
     "plan.scope-is-two-things": "{scope:code} is a service and a host, expected service@host",
     "plan.scope-without-knob": "{knob:code} is not set on {scope:code}, expected one of: {instances}",
     "plan.restore-is-a-set": (

@@ -280,3 +280,26 @@ def test_an_answer_finds_its_way_when_the_response_url_is_used_up(room: Room) ->
 def test_a_queue_bell_for_a_request_survives_only_its_id(room: Room, store: Store) -> None:
     room.command("/knob restore TARGET_CTAS=512")
     assert "TARGET_CTAS" not in repr(store.redis.hgetall("rq:job:prepare-C-1"))
+
+
+def test_a_worker_that_ends_right_after_the_change_was_recorded_leaves_nothing_to_be_asked_twice(
+    room: Room, store: Store
+) -> None:
+    class Ending(Client):
+        def request(self, *args: Any, **named: Any) -> str:
+            super().request(*args, **named)
+            raise KeyboardInterrupt
+
+    web = make_client(room.slack.bot_token, room.slack.base_url, timeout_s=3)
+    ending = Ending(room.ledger, Doorbell(store.redis), room.client.fleet, lambda: room.now)
+    identity, answerer = Identity(web, room.client.fleet), Answerer(web)
+    dying = Hearing(ending, room.inbox, Drawn(store.redis), identity, answerer, lambda: room.looks, lambda: room.now)
+    url = room.slack.tickets.new_response_url("commands", "C0PERF", "U0ANA")
+    text = "set TARGET_CTAS=512"
+    heard = HeardCommand(command="/knob", text=text, user="U0ANA", team="T0SANDBOX", channel="C0PERF", response_url=url)
+    item = room.put(heard)
+    with pytest.raises(KeyboardInterrupt):
+        dying.hear(item)
+    room.hearing.hear(item)
+    assert [change.id for change in room.client.recent(5)] == ["C-1"]
+    assert room.told("U0ANA") == ["C-1 asked: reading hosts; the plan follows here"]
