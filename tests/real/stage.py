@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import redis
 
@@ -60,6 +61,7 @@ def quick(fleet: Fleet, boot_s: float = 12.0, canary: Canary | None = None) -> F
 
 
 Hook = Callable[[e.Event], None]
+T = TypeVar("T")
 
 
 class Watched(Ledger):
@@ -173,7 +175,7 @@ class Stage:
                 found.add(finding.code)
         return found
 
-    def last(self, change: Change, kind: type[e.Model]) -> e.Model:
+    def last(self, change: Change, kind: type[T]) -> T:
         """The last event of a kind."""
         return [event for event in self.events(change) if isinstance(event, kind)][-1]
 
