@@ -1,9 +1,12 @@
-"""The one program that runs on hosts: reads one JSON request on stdin, prints one JSON answer, exits 0.
+"""The one program that runs on hosts: reads JSON requests on stdin, a line each, prints a line of JSON for each.
 
 Standard library only, Python 3.9 or newer, one file, no shell.
+It ends with its stdin, so one request and its end is one answer and an exit with 0. Nothing but what was imported is
+kept from one request to the next: locks, tokens, files and facts are looked at anew each time.
 Request: {"v": 1, "verb": V, "scope": "system"|"user", ...}.
 Answer: {"v": 1, "ok": true, ...} or {"v": 1, "ok": false, "code": C, "message": M, "hint": H}.
 
+    hello    says which text this program is; from then on the end of stdin means that nobody waits for an answer
     observe  reads units, files, processes, ports and endpoints; changes nothing
     write    writes or removes clawback's own drop-in of one unit, then daemon-reload
     restart  `systemctl restart --no-block UNIT`, once for each (change, step, token)
@@ -21,8 +24,10 @@ import fcntl
 import glob
 import hashlib
 import json
+import math
 import os
 import re
+import select
 import shlex
 import socket
 import stat
@@ -31,7 +36,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 from urllib.parse import urlsplit
 
 Json = Dict[str, Any]
@@ -45,6 +50,8 @@ PROCESSES_MAX = 1024
 RECORDS_MAX = 50
 SYSTEMCTL_TIMEOUT_S = 90.0
 LOCK_TIMEOUT_S = 15.0
+IDLE_S = 120.0  # without a request for so long the program ends
+LOOK_UP_S = 0.2  # how often somebody who may have left is looked for while something long is awaited
 SHOW_EVERY_S = 0.5  # while waiting, systemctl is asked when something moved and at least this often
 DROPIN_NAME = "zz-clawback.conf"
 
@@ -59,6 +66,98 @@ class Refused(Exception):
     def __init__(self, code: str, message: str, hint: str = "", **extra: Any) -> None:
         super().__init__(message)
         self.code, self.message, self.hint, self.extra = code, message, hint, extra
+
+
+class Gone(Exception):
+    """Nobody is there to take the answer."""
+
+
+class Caller:
+    """Who asks, at the other ends of stdin and stdout.
+
+    Read from the descriptor itself, because a buffer of Python's cannot be asked with a time limit.
+    """
+
+    def __init__(self) -> None:
+        self.stays = False  # said hello: stdin stays open for as long as somebody is there
+        self.idle_s = IDLE_S
+        self._kept = bytearray()
+        self._ended = False
+
+    def line(self) -> Optional[bytes]:
+        """The next request; None: there is no more, or it did not come in time.
+
+        Without a hello the end of stdin ends a request as well, and a first line that is no document is its beginning.
+        """
+        deadline = time.monotonic() + self.idle_s
+        searched, by_lines = 0, True
+        while True:
+            at = self._kept.find(b"\n", searched) if by_lines else -1
+            if at >= 0 and (self.stays or is_document(bytes(self._kept[:at]))):
+                return self._take(at + 1)
+            by_lines = by_lines and at < 0
+            searched = len(self._kept)
+            if len(self._kept) > REQUEST_MAX_BYTES:
+                return self._take(len(self._kept))
+            if self._ended:
+                whole = not self.stays and self._kept.strip()
+                return self._take(len(self._kept)) if whole else None
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not readable(0, left_s):
+                return None
+            piece = os.read(0, 65536)
+            self._kept += piece
+            self._ended = not piece
+
+    def _take(self, count: int) -> bytes:
+        piece = bytes(self._kept[:count])
+        del self._kept[:count]
+        return piece
+
+    def answer(self, answer: Json) -> None:
+        """Raises: OSError when nobody reads it."""
+        data = memoryview(json.dumps(answer).encode() + b"\n")
+        while data:
+            data = data[os.write(1, data) :]
+
+    def check(self) -> None:
+        """Raises Gone when nobody reads answers any more. Never called between an act and its record."""
+        poll = select.poll()
+        poll.register(1, 0)
+        if self.stays:
+            poll.register(0, select.POLLRDHUP)
+        if any(
+            seen & (select.POLLHUP | select.POLLERR | select.POLLNVAL | select.POLLRDHUP) for _, seen in poll.poll(0)
+        ):
+            raise Gone
+
+    def sleep(self, duration_s: float) -> None:
+        """Sleeps, and raises Gone as soon as the caller is."""
+        end = time.monotonic() + duration_s
+        while True:
+            self.check()
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                return
+            time.sleep(min(left_s, LOOK_UP_S))
+
+
+CALLER = Caller()
+
+
+def readable(fd: int, timeout_s: float) -> bool:
+    """Something to read, or the end, came in time."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
+
+
+def is_document(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 # --- request fields -------------------------------------------------------------------------------------------------
@@ -155,44 +254,24 @@ class Manager:
             self.env.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
         self._base: Optional[str] = None
 
-    def run(self, *words: str, timeout_s: float = SYSTEMCTL_TIMEOUT_S) -> str:
-        argv = ["systemctl", *(["--user"] if self.scope == "user" else []), "--no-pager", *words]
-        try:
-            done = subprocess.run(
-                argv,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                timeout=timeout_s,
-            )
-        except subprocess.TimeoutExpired:
-            raise Refused("systemctl-failed", f"{' '.join(argv)!r} gave no answer in {timeout_s:g} s") from None
-        except OSError as e:
-            raise Refused(
-                "systemctl-failed", f"systemctl cannot be run: {e.strerror}", "this host needs systemd"
-            ) from None
-        if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip()[:2000]
-            denied = "ccess denied" in said or "uthentication" in said or "ermission denied" in said
-            hint = "the login user may not manage this unit: allow it by sudo or polkit" if denied else ""
-            raise Refused("forbidden" if denied else "systemctl-failed", f"{' '.join(argv)!r} failed: {said}", hint)
-        return done.stdout.decode("utf-8", "surrogateescape")
+    def start(self, *words: str) -> "Asked":
+        """A systemctl that runs while something else is done."""
+        return Asked(["systemctl", *(["--user"] if self.scope == "user" else []), "--no-pager", *words], self.env)
 
-    def show(self, units: List[str], names: Iterable[str] = UNIT_PROPERTIES) -> List[Properties]:
+    def run(self, *words: str) -> str:
+        with self.start(*words) as asked:
+            return asked.text()
+
+    def start_show(self, units: List[str], names: Iterable[str] = UNIT_PROPERTIES) -> "Asked":
+        return self.start("show", *[f"-p{name}" for name in names], "--", *units)
+
+    def show(self, units: List[str]) -> List[Properties]:
         """Properties of each unit, in the order asked."""
-        options = [f"-p{name}" for name in names]
-        blocks = self.run("show", *options, "--", *units).split("\n\n")
-        answers = [read_properties(block) for block in blocks if block.strip()]
-        if len(answers) != len(units):
-            raise Refused("systemctl-failed", f"systemctl show answered {len(answers)} units, asked for {len(units)}")
-        return answers
+        with self.start_show(units) as asked:
+            return asked.properties(len(units))
 
     def unit(self, unit: str) -> Properties:
         return self.show([unit])[0]
-
-    def properties(self) -> Properties:
-        return read_properties(self.run("show", "-pUnitPath", "-pEnvironment"))
 
     def pid(self) -> int:
         """The manager's own process: 1, or for a user manager the peer of its private socket."""
@@ -228,6 +307,62 @@ class Manager:
         if self.scope == "user" and control_group.startswith(self.cgroup_base() + "/"):
             return control_group
         return self.cgroup_base() + control_group
+
+
+class Asked:
+    """One systemctl that was started. It has ended when the block is left; only its time limit ends it early."""
+
+    def __init__(self, argv: List[str], env: Dict[str, str]) -> None:
+        self.words = " ".join(argv)
+        self._deadline = time.monotonic() + SYSTEMCTL_TIMEOUT_S
+        try:
+            self._process = subprocess.Popen(
+                argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+        except OSError as e:
+            raise Refused(
+                "systemctl-failed", f"systemctl cannot be run: {e.strerror}", "this host needs systemd"
+            ) from None
+
+    def __enter__(self) -> "Asked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.stdout is None or self._process.stdout.closed:
+            return
+        with contextlib.suppress(Refused):
+            self.text()
+
+    def text(self) -> str:
+        try:
+            out, err = self._process.communicate(timeout=max(0.0, self._deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise Refused("systemctl-failed", f"{self.words!r} gave no answer in {SYSTEMCTL_TIMEOUT_S:g} s") from None
+        if self._process.returncode != 0:
+            said = err.decode("utf-8", "replace").strip()[:2000]
+            denied = "ccess denied" in said or "uthentication" in said or "ermission denied" in said
+            hint = "the login user may not manage this unit: allow it by sudo or polkit" if denied else ""
+            raise Refused("forbidden" if denied else "systemctl-failed", f"{self.words!r} failed: {said}", hint)
+        return out.decode("utf-8", "surrogateescape")
+
+    def properties(self, count: int = 1) -> List[Properties]:
+        answers = [read_properties(block) for block in self.text().split("\n\n") if block.strip()]
+        if len(answers) != count:
+            raise Refused("systemctl-failed", f"systemctl show answered {len(answers)} units, asked for {count}")
+        return answers
+
+    def known(self, unit: str) -> Properties:
+        """The properties of a unit that has to be there."""
+        shown = self.properties()[0]
+        if one(shown, "LoadState") == "not-found":
+            raise Refused(
+                "no-such-unit",
+                f"this host has no unit {unit!r}",
+                f"`systemctl cat {shlex.quote(unit)}` on the host shows what it knows",
+            )
+        return shown
 
 
 def read_properties(text: str) -> Properties:
@@ -492,12 +627,55 @@ class Processes:
         """The main process, all of the unit's cgroup and below, and all descendants of the main process."""
         pids: Set[int] = self.descendants(main) if main else set()
         if unit_cgroup:
-            for pid in self.lives:
-                path = self.cgroup(pid)
-                if path is not None and (path == unit_cgroup or path.startswith(unit_cgroup + "/")):
-                    pids.add(pid)
+            members = members_of(unit_cgroup)
+            if members is None or (main in self.lives and main not in members):  # not seen from here: ask each process
+                members = set()
+                for pid in self.lives:
+                    path = self.cgroup(pid)
+                    if path is not None and (path == unit_cgroup or path.startswith(unit_cgroup + "/")):
+                        members.add(pid)
+            pids |= members & set(self.lives)
         pids.discard(main)
         return ([main] if main in self.lives else []) + sorted(pids)
+
+
+def members_file(cgroup: Optional[str]) -> Optional[str]:
+    """The cgroup.procs file of a cgroup path, through whichever mount of this host shows it."""
+    if cgroup is None:
+        return None
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        fields, kinds = left.split(), right.split()
+        if not kinds or not (kinds[0] == "cgroup2" or (kinds[0] == "cgroup" and "name=systemd" in kinds[-1])):
+            continue
+        root, mount = fields[3].rstrip("/"), fields[4]
+        if cgroup == root or cgroup.startswith(root + "/"):
+            path = f"{mount}{cgroup[len(root) :]}/cgroup.procs"
+            if os.path.exists(path):
+                return path
+    return None
+
+
+def members_of(cgroup: str) -> Optional[Set[int]]:
+    """The processes of a cgroup and of those below it; None where they cannot all be read."""
+    path = members_file(cgroup)
+    if path is None:
+        return None
+    found: Set[int] = set()
+    for folder, _, _ in os.walk(os.path.dirname(path)):
+        try:
+            with open(os.path.join(folder, "cgroup.procs"), "rb") as f:
+                found.update(int(word) for word in f.read().split())
+        except FileNotFoundError:
+            continue  # it ended meanwhile
+        except OSError:
+            return None
+    return found
 
 
 def read_environ(pid: int, started: int, variables: List[str]) -> Dict[str, Tuple[str, Optional[str]]]:
@@ -560,24 +738,62 @@ def hex_addresses(host: Optional[str]) -> Set[str]:
 
 def listening(port: int, host: Optional[str] = None) -> Set[str]:
     """Inodes of the sockets that would take a connection to the port; the very address wins over a general one."""
-    found: List[Tuple[str, str]] = []
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table, encoding="ascii") as f:
-                lines = f.readlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            if len(fields) > 9 and fields[3] == "0A":
-                address, _, number = fields[1].rpartition(":")
-                if int(number, 16) == port:
-                    found.append((address, fields[9]))
+    families = ((socket.AF_INET, "/proc/net/tcp"), (socket.AF_INET6, "/proc/net/tcp6"))
+    sockets: List[Tuple[str, int, str]] = []
+    for family, table in families:
+        asked = listeners_asked(family)
+        sockets += listeners_read(table) if asked is None else asked
+    found = [(address, inode) for address, number, inode in sockets if number == port]
     wanted = hex_addresses(host)
     if not wanted:
         return {inode for _, inode in found}
     exact = {inode for address, inode in found if address in wanted}
     return exact or {inode for address, inode in found if address in ANY}
+
+
+def listeners_asked(family: int) -> Optional[List[Tuple[str, int, str]]]:
+    """Address, port and inode of each listening socket, from the kernel's socket diagnostics; None where it has none.
+
+    The tables below /proc walk every connection of the host: 20 ms where there are some thousand, at each poll.
+    Source: sock_diag(7); dump requests of inet_diag_req_v2, answers of inet_diag_msg.
+    """
+    listen, dump, done, error, interrupted = 1 << 10, 0x301, 3, 2, 0x10
+    found: List[Tuple[str, int, str]] = []
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as s:
+            s.settimeout(2)
+            s.send(struct.pack("=IHHIIBBxxI48x", 72, 20, dump, 1, 0, family, socket.IPPROTO_TCP, listen))
+            while True:
+                data, at = s.recv(1 << 18), 0
+                while at < len(data):
+                    length, kind, flags = struct.unpack_from("=IHH", data, at)
+                    if kind == error or flags & interrupted:
+                        return None
+                    if kind == done:
+                        return found
+                    number = struct.unpack_from(">H", data, at + 20)[0]
+                    words = struct.unpack_from(f"={1 if family == socket.AF_INET else 4}I", data, at + 24)
+                    inode = struct.unpack_from("=I", data, at + 84)[0]
+                    found.append(("".join(f"{word:08X}" for word in words), number, str(inode)))
+                    at += (length + 3) & ~3
+    except (AttributeError, OSError, struct.error):
+        return None
+
+
+def listeners_read(table: str) -> List[Tuple[str, int, str]]:
+    """The same from a table below /proc/net."""
+    found: List[Tuple[str, int, str]] = []
+    try:
+        with open(table, encoding="ascii") as f:
+            lines = f.readlines()[1:]
+    except OSError:
+        return found
+    for line in lines:
+        fields = line.split()
+        if len(fields) > 9 and fields[3] == "0A":
+            address, _, number = fields[1].rpartition(":")
+            found.append((address, int(number, 16), fields[9]))
+    return found
 
 
 def holders(pids: Iterable[int], inodes: Set[str]) -> Dict[str, List[int]]:
@@ -651,8 +867,8 @@ def probe_fields(item: Any) -> Json:
     }
 
 
-def ask_http(probe: Json, answer: Json) -> None:
-    """One exchange straight to the address: no proxy, no redirect. Fills `answer` as it goes."""
+def ask_http(probe: Json, answer: Json, wires: List[socket.socket]) -> None:
+    """One exchange with the very address: no proxy, no redirect. Fills `answer` and `wires` (its socket) on its way."""
     import http.client
 
     parts = urlsplit(probe["url"])
@@ -668,6 +884,7 @@ def ask_http(probe: Json, answer: Json) -> None:
             headers["Content-Type"] = "application/json"
         connection.connect()
         wire = connection.sock
+        wires.append(wire)
         connection.request(probe["method"], target, body=body, headers=headers)
         response = connection.getresponse()
         answer["status"] = response.status
@@ -706,23 +923,39 @@ def ask_all(probes: List[Json]) -> List[Json]:
             "at": time.time(),
         }  # fmt: skip
         begun = time.monotonic()
+        wires: List[socket.socket] = []
 
-        def work(probe: Json = probe, answer: Json = answer, begun: float = begun) -> None:
-            ask_http(probe, answer)
+        def work(
+            probe: Json = probe, answer: Json = answer, begun: float = begun, wires: List[socket.socket] = wires
+        ) -> None:
+            ask_http(probe, answer, wires)
             answer["took_s"] = round(time.monotonic() - begun, 6)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        running.append((thread, probe, answer, begun))
+        running.append((thread, probe, answer, begun, wires))
     answers = []
-    for thread, probe, answer, begun in running:
-        thread.join(max(0.0, begun + probe["timeout_s"] + 0.25 - time.monotonic()))
+    for thread, probe, answer, begun, wires in running:
+        join(thread, begun + probe["timeout_s"] + 0.25)
         if thread.is_alive():
+            for wire in wires:  # its thread ends now, and not when the server has dripped its last byte
+                with contextlib.suppress(OSError):
+                    wire.shutdown(socket.SHUT_RDWR)
             error = f"no complete answer in {probe['timeout_s']:g} s"
             answers.append(dict(answer, status=None, body="", error=error, took_s=round(time.monotonic() - begun, 6)))
         else:
             answers.append(answer)
     return answers
+
+
+def join(thread: threading.Thread, until: float) -> None:
+    """Waits for a thread until then, and no longer than somebody waits for the answer."""
+    while thread.is_alive():
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            return
+        thread.join(min(left_s, LOOK_UP_S))
+        CALLER.check()
 
 
 def host_of(url: Optional[str], port: Optional[int]) -> Optional[str]:
@@ -751,11 +984,12 @@ def observe(request: Json, manager: Manager) -> Json:
     manager_properties: Properties = {}
     shown: List[Properties] = []
     if asked:
-        manager_properties = manager.properties()
-        shown = manager.show([a["unit"] for a in asked])
+        with manager.start("show", "-pUnitPath", "-pEnvironment") as own:
+            shown = manager.show([a["unit"] for a in asked])
+            manager_properties = read_properties(own.text())
     processes = Processes()
     units = [unit_facts(a, p, manager, manager_properties, processes) for a, p in zip(asked, shown)]  # noqa: B905 python 3.9 has no strict=
-    web.join()
+    join(web, math.inf)
     for facts, a in zip(units, asked):  # noqa: B905 python 3.9 has no strict=
         facts["host"] = host
         facts["http"], answers = answers[: len(a["http"])], answers[len(a["http"]) :]
@@ -915,6 +1149,11 @@ class UnitState:
                         "busy", f"another action on {self.unit} has run for {LOCK_TIMEOUT_S:g} s", "ask again"
                     ) from None
                 time.sleep(0.02)
+            try:
+                CALLER.check()  # an act that nobody waits for is not begun
+            except Gone:
+                os.close(self._lock)
+                raise
         try:
             self._load()
         except BaseException:
@@ -947,10 +1186,37 @@ class UnitState:
             self.save()
 
     def record(self, entry: Json) -> None:
-        """Adds or replaces the record of (verb, change, step, token) and stores it."""
+        """Adds or replaces the record of (verb, change, step, token) and stores it.
+
+        Whole after a power cut, but maybe the one from before: after that no process of the unit is what it was either.
+        """
+        self._put(entry)
+        self.save(sync=False)
+
+    @contextlib.contextmanager
+    def recording(self, entry: Json, phase: str) -> Iterator[None]:
+        """The record of a phase, made ready while the block runs and put in its place when the block was done."""
+        self._put(dict(entry, phase=phase))
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        temporary = ""
+        try:
+            temporary = temporary_file(folder, os.path.basename(self.path), self._data(), 0o600, None)
+            yield
+            os.rename(temporary, os.path.basename(self.path), src_dir_fd=folder, dst_dir_fd=folder)
+            temporary = ""
+            entry["phase"] = phase
+        finally:
+            if temporary:
+                self._put(entry)
+                os.unlink(temporary, dir_fd=folder)
+            os.close(folder)
+
+    def _put(self, entry: Json) -> None:
         others = [r for r in self.records if identity(r) != identity(entry)]
         self.records = [*others[-(RECORDS_MAX - 1) :], entry]
-        self.save()
+
+    def _data(self) -> bytes:
+        return json.dumps({"token": self.token, "records": self.records}).encode()
 
     def find(self, verb: str, change: str, step: str, token: Optional[int]) -> Optional[Json]:
         for record in reversed(self.records):
@@ -961,11 +1227,10 @@ class UnitState:
                 return record
         return None
 
-    def save(self) -> None:
-        data = json.dumps({"token": self.token, "records": self.records}).encode()
+    def save(self, sync: bool = True) -> None:
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            replace_file(folder, os.path.basename(self.path), data, 0o600, None)
+            replace_file(folder, os.path.basename(self.path), self._data(), 0o600, None, sync=sync)
         finally:
             os.close(folder)
 
@@ -974,10 +1239,30 @@ def identity(record: Json) -> Tuple[Any, ...]:
     return (record["verb"], record["change"], record["step"], record["token"])
 
 
-def replace_file(folder: int, name: str, data: bytes, mode: int, owner: Optional[Tuple[int, int]]) -> None:
-    """Writes a file of an open folder so that a reader, or a power cut, meets the old or the new text."""
+def replace_file(
+    folder: int, name: str, data: bytes, mode: int, owner: Optional[Tuple[int, int]], sync: bool = True
+) -> None:
+    """Writes a file of an open folder so that a reader, or a power cut, meets the old or the new text.
+
+    With `sync` a power cut after the return meets the new one.
+    """
+    temporary = temporary_file(folder, name, data, mode, owner)
+    try:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(temporary, dir_fd=folder)
+        raise
+    if sync:
+        os.fsync(folder)
+
+
+def temporary_file(folder: int, name: str, data: bytes, mode: int, owner: Optional[Tuple[int, int]]) -> str:
+    """The name of a file beside `name` that is on the disk as a whole, to be renamed."""
     temporary = f".{name[:150]}.{os.getpid()}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(FileNotFoundError):  # of a killed process that had our number
+        os.unlink(temporary, dir_fd=folder)
+    fd = os.open(temporary, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(fd, "wb") as f:
             f.write(data)
@@ -986,12 +1271,11 @@ def replace_file(folder: int, name: str, data: bytes, mode: int, owner: Optional
                 os.fchown(f.fileno(), *owner)
             os.fchmod(f.fileno(), mode)
             os.fsync(f.fileno())
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
         raise
-    os.fsync(folder)
+    return temporary
 
 
 # --- write ----------------------------------------------------------------------------------------------------------
@@ -1006,8 +1290,9 @@ def write(request: Json, manager: Manager) -> Json:
     wanted = hashlib.sha256(data).hexdigest() if data is not None else None
     path = dropin_path(manager.scope, unit)
     with UnitState(manager.scope, unit) as state:
-        state.raise_token(token)
-        known_unit(manager, unit)
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            asked.known(unit)
         folder = open_own_folder(path, create=data is not None)
         try:
             present, mode, owner = present_file(folder, path)
@@ -1034,15 +1319,15 @@ def write(request: Json, manager: Manager) -> Json:
                 elif present is not None:
                     os.unlink(DROPIN_NAME, dir_fd=folder)
                     os.fsync(folder)
-            entry["phase"] = "written"
-            state.record(entry)
         finally:
             if folder is not None:
                 os.close(folder)
-        manager.run("daemon-reload")
-        entry["phase"] = "done"
-        state.record(entry)
-    shown = manager.unit(unit)
+        with manager.start("daemon-reload") as asked:
+            entry["phase"] = "written"
+            state.record(entry)
+            asked.text()
+        with manager.start_show([unit]) as asked, state.recording(entry, "done"):
+            shown = asked.properties()[0]
     return {
         "unit": unit,
         "path": path,
@@ -1065,17 +1350,6 @@ def encode_text(text: Optional[str]) -> Optional[bytes]:
     if len(data) > TEXT_MAX_BYTES or b"\0" in data:
         raise Refused("bad-request", f"'text' has {len(data)} bytes, expected at most {TEXT_MAX_BYTES} and no NUL")
     return data
-
-
-def known_unit(manager: Manager, unit: str) -> Properties:
-    shown = manager.unit(unit)
-    if one(shown, "LoadState") == "not-found":
-        raise Refused(
-            "no-such-unit",
-            f"this host has no unit {unit!r}",
-            f"`systemctl cat {shlex.quote(unit)}` on the host shows what it knows",
-        )
-    return shown
 
 
 def open_own_folder(path: str, create: bool) -> Optional[int]:
@@ -1148,8 +1422,9 @@ def restart(request: Json, manager: Manager) -> Json:
     unit, token = unit_field(request), token_field(request)
     change, step = key_field(request, "change"), key_field(request, "step")
     with UnitState(manager.scope, unit) as state:
-        state.raise_token(token)
-        shown = known_unit(manager, unit)
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            shown = asked.known(unit)
         entry = state.find("restart", change, step, token)
         already = entry is not None
         if entry is None:
@@ -1158,9 +1433,8 @@ def restart(request: Json, manager: Manager) -> Json:
                 "phase": "intended", "before": incarnation_of(shown),
             }  # fmt: skip
             state.record(entry)
-            manager.run("restart", "--no-block", "--", unit)
-            entry["phase"] = "issued"
-            state.record(entry)
+            with manager.start("restart", "--no-block", "--", unit) as asked, state.recording(entry, "issued"):
+                asked.text()
         # "intended" and already: an earlier call ended between the two records; the incarnation tells whether it acted
         current = incarnation_of(shown) if already else entry["before"]
     return {
@@ -1177,8 +1451,9 @@ def fence(request: Json, manager: Manager) -> Json:
     unit, token = unit_field(request), token_field(request)
     with UnitState(manager.scope, unit) as state:
         before = state.token
-        state.raise_token(token)
-        current = incarnation_of(manager.unit(unit))
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            current = incarnation_of(asked.properties()[0])
         records = [dict(r) for r in state.records]
     for record in records:
         if record["verb"] == "restart":
@@ -1248,28 +1523,6 @@ class Watch:
         owner = port_owner(port, host, pids, processes.lives)
         self._owner = (inodes, owner) if owner["state"] == "owned" else (set(), {})
         return owner
-
-
-def members_file(cgroup: Optional[str]) -> Optional[str]:
-    """The cgroup.procs file of a cgroup path, through whichever mount of this host shows it."""
-    if cgroup is None:
-        return None
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
-            lines = f.read().splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        left, _, right = line.partition(" - ")
-        fields, kinds = left.split(), right.split()
-        if not kinds or not (kinds[0] == "cgroup2" or (kinds[0] == "cgroup" and "name=systemd" in kinds[-1])):
-            continue
-        root, mount = fields[3].rstrip("/"), fields[4]
-        if cgroup == root or cgroup.startswith(root + "/"):
-            path = f"{mount}{cgroup[len(root) :]}/cgroup.procs"
-            if os.path.exists(path):
-                return path
-    return None
 
 
 def wait(request: Json, manager: Manager) -> Json:
@@ -1350,7 +1603,7 @@ def wait(request: Json, manager: Manager) -> Json:
             if foreign_since is not None and time.monotonic() - foreign_since >= min(1.0, for_s):
                 state = "foreign-port-owner"
             break
-        time.sleep(poll_s)
+        CALLER.sleep(poll_s)
     if owner is None and port is not None:
         owner = watch.port(port, host)
     return {
@@ -1371,7 +1624,17 @@ def wait(request: Json, manager: Manager) -> Json:
 
 # --- the door -------------------------------------------------------------------------------------------------------
 
-VERBS = {"observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
+
+def hello(request: Json, _manager: Manager) -> Json:
+    """The caller stays: requests follow on the same stdin."""
+    import http.client  # noqa: F401 here, so that the first request does not wait for it
+
+    CALLER.idle_s = max(1.0, seconds(request, "idle_s", IDLE_S, 3600.0))
+    CALLER.stays = True
+    return {"helper": source_sha256(), "pid": os.getpid()}
+
+
+VERBS = {"hello": hello, "observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
 
 
 def answer_to(data: bytes) -> Json:
@@ -1403,13 +1666,30 @@ def answer_to(data: bytes) -> Json:
             "message": f"{e.filename or 'the host'}: {e.strerror or e}",
             "hint": "",
         }
+    except Gone:
+        raise
+    except Exception as e:
+        import traceback
+
+        traceback.print_exc()
+        # neither a yes nor a no: what was done before it went wrong is not known
+        return {"v": VERSION, "ok": None, "code": "crashed", "message": f"{type(e).__name__}: {e}"[:500], "hint": ""}
 
 
 def main() -> int:
-    answer = answer_to(sys.stdin.buffer.read(REQUEST_MAX_BYTES + 1))
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    return 0
+    served = 0
+    try:
+        while True:
+            request = CALLER.line()
+            if request is None and served:
+                return 0
+            CALLER.check()
+            CALLER.answer(answer_to(request or b""))
+            served += 1
+            if request is None or len(request) > REQUEST_MAX_BYTES:
+                return 0
+    except (Gone, BrokenPipeError, ConnectionResetError):
+        return 0
 
 
 if __name__ == "__main__":

@@ -173,6 +173,25 @@ def test_a_listener_on_another_address_does_not_own_the_port(host: LabHost) -> N
         assert facts.http[0].error == "connection refused"
 
 
+def test_listening_sockets_are_the_same_by_the_kernels_answer_and_by_its_tables() -> None:
+    scope: dict[str, Any] = {"__name__": "helper"}
+    exec(HELPER.read_text(encoding="utf-8"), scope)  # noqa: S102 - the program itself, as hosts run it
+    with socket.socket() as four, socket.socket(socket.AF_INET6) as six:
+        four.bind(("127.0.0.1", 0))
+        six.bind(("::1", 0))
+        for server in (four, six):
+            server.listen()
+        for server, family, table in ((four, socket.AF_INET, "tcp"), (six, socket.AF_INET6, "tcp6")):
+            inode, port = str(os.fstat(server.fileno()).st_ino), server.getsockname()[1]
+            asked = scope["listeners_asked"](family)
+            if asked is None:
+                skip_or_fail("this kernel answers no questions about sockets")
+            mine = [entry for entry in asked if entry[2] == inode]
+            assert mine == [entry for entry in scope["listeners_read"](f"/proc/net/{table}") if entry[2] == inode]
+            assert [entry[1] for entry in mine] == [port]
+            assert scope["listening"](port, server.getsockname()[0]) == {inode}
+
+
 def test_a_unit_that_does_not_exist_is_said_to_be_not_found(host: LabHost) -> None:
     facts = observe(host, "nothing.service", port=9, variables=["KNOB"])
     assert (facts.load_state, facts.incarnation.main_pid, facts.fragment.exists) == ("not-found", 0, False)

@@ -13,12 +13,18 @@ from policies.fleet import Host
 PYTHON = "/usr/bin/python3"
 SOURCE = Path(__file__).resolve().parents[1] / "hosthelper.py"
 
-# reads `LENGTH\n` and so many bytes of source, and runs them; the rest of stdin is the request. The source is kept in
-# memory under a name that can be opened, so that the helper can say which text it was and errors can quote it.
+# reads `LENGTH\n` and so many bytes of source, and runs them; the rest of stdin is theirs. Nothing is read ahead: the
+# helper waits for requests on the descriptor itself. The source is kept in memory under a name that can be opened, so
+# that the helper can say which text it was and errors can quote it.
 BOOT = (
-    "import os,sys\n"
-    "i=sys.stdin.buffer\n"
-    "s=i.read(int(i.readline()))\n"
+    "import os\n"
+    "def r(n):\n"
+    " b=os.read(0,n)\n"
+    " return b or os._exit(3)\n"
+    "n=b''\n"
+    "while n[-1:]!=b'\\n': n+=r(1)\n"
+    "n=int(n);s=b''\n"
+    "while len(s)<n: s+=r(n-len(s))\n"
     "f=os.memfd_create('hosthelper')\n"
     "open(f,'wb',closefd=False).write(s)\n"
     "__file__='/proc/self/fd/%d'%f\n"
