@@ -1,5 +1,7 @@
 """The bot's ear: Slack -> inbox -> doorbell -> acknowledged. It decides nothing and never waits for a host.
 
+The same in Socket Mode (here) and in HTTP mode (`bot.http`).
+
 What was acknowledged is recorded; what cannot be recorded is said to have done nothing.
 """
 
@@ -38,34 +40,47 @@ EXIT_SILENT = 75  # EX_TEMPFAIL: start me again
 
 
 class Ear:
-    """Puts what Slack sends into the inbox and rings for it."""
+    """Puts what Slack sends into the inbox and rings for it. `noted` is told the kind and the seconds it took."""
 
-    def __init__(self, inbox: Inbox, doorbell: Doorbell, answerer: Answerer) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        doorbell: Doorbell,
+        answerer: Answerer,
+        noted: Callable[[str, float], object] = lambda _kind, _took_s: None,
+    ) -> None:
         self._inbox = inbox
         self._doorbell = doorbell
         self._answerer = answerer
+        self._noted = noted
 
     def command(self, ack: Ack, body: dict[str, Any]) -> None:
         """A slash command. The failure to record it is said with the acknowledgement itself."""
+        began = time.perf_counter()
         problem = self._record(*command_of(body))
         if problem is None:
             ack()
         else:
             ack(text=problem, response_type="ephemeral")
+        self._noted("command", time.perf_counter() - began)
 
     def action(self, ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         """A click. An acknowledgement shows nothing, so a failure is said behind it."""
+        began = time.perf_counter()
         key, heard = action_of(body, action)
         problem = self._record(key, heard)
         ack()
+        self._noted("action", time.perf_counter() - began)
         if problem is not None:
             self._answerer.answer(heard, told(problem))
 
     def mention(self, ack: Ack, body: dict[str, Any]) -> None:
         """A mention by a person."""
+        began = time.perf_counter()
         found = mention_of(body)
         problem = self._record(*found) if found is not None else None
         ack()
+        self._noted("mention", time.perf_counter() - began)
         if problem is not None and found is not None:
             self._answerer.answer(found[1], told(problem))
 
@@ -85,12 +100,17 @@ class Ear:
         return None
 
 
-def build_app(bot_token: str, api_url: str, ear: Ear) -> App:
-    """The Bolt app. Its start needs nothing from Slack: who the token belongs to is not asked."""
+def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | None = None) -> App:
+    """The Bolt app. Its start needs nothing from Slack: who the token belongs to is not asked.
+
+    signing_secret: for HTTP mode; what comes over a socket is not signed.
+    """
     app = App(
         client=make_client(None, api_url),
         authorize=_authorize(bot_token),
+        signing_secret=signing_secret,
         token_verification_enabled=False,
+        ssl_check_enabled=False,  # it would answer before the signature is looked at
         listener_executor=ThreadPoolExecutor(LISTENERS, thread_name_prefix="listener"),
     )
     for command in COMMANDS:
@@ -141,6 +161,12 @@ class Socket:
     def close(self) -> None:
         """Close the connection."""
         self._handler.client.close()
+
+    def problem(self) -> str:
+        """Why nothing can be heard now; "" when the socket is open and was not silent for too long."""
+        if not self._handler.client.is_connected():
+            return "the socket is not connected"
+        return "" if self.silent_s() <= self._most_silent_s else "the socket is silent"
 
     def silent_s(self) -> float:
         """Seconds since anything came over the socket, pings counted."""

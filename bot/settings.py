@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError
@@ -20,7 +21,7 @@ PURPOSE: dict[str, str] = {
     "REDIS_URL": "the Redis that keeps the ledger and the queues; unset: an embedded one is started",
     "CLAWBACK_FLEET": "the path of the fleet file",
     "CLAWBACK_DATA": "the folder for everything that clawback keeps",
-    "CLAWBACK_HTTP": "host:port for health and metrics",
+    "CLAWBACK_HTTP": "host:port for HTTP mode, health and metrics",
     "CLAWBACK_SSH_KEY": "private key files for the hosts, separated by a colon",
     "CLAWBACK_SSH_AGENT": "whether keys of the running ssh agent may be used",
     "CLAWBACK_KNOWN_HOSTS": "the file with the keys of hosts",
@@ -72,6 +73,28 @@ class Settings(BaseSettings):
         if not self.ssh_keys and not self.clawback_ssh_agent:
             message = f"CLAWBACK_SSH_KEY is not set, expected {PURPOSE['CLAWBACK_SSH_KEY']}"
             raise SettingsError(message, hint="set it, or set CLAWBACK_SSH_AGENT=1 to use the keys of the ssh agent")
+
+    def listens_by(self, *, http: bool = False) -> Literal["socket", "http"]:
+        """How Slack is heard: HTTP mode when it is asked for, or when only a signing secret is there.
+
+        Raises: SettingsError when something is missing that the mode needs.
+        """
+        self.secret("SLACK_BOT_TOKEN")
+        if not http and not (self.slack_signing_secret and not self.slack_app_token):
+            self.secret("SLACK_APP_TOKEN")
+            return "socket"
+        self.secret("SLACK_SIGNING_SECRET")
+        self.http_address()
+        return "http"
+
+    def http_address(self) -> str:
+        """host:port to serve on.
+
+        Raises: SettingsError.
+        """
+        if self.clawback_http is None:
+            raise missing("CLAWBACK_HTTP")
+        return self.clawback_http
 
     def fleet_file(self) -> Path:
         """The path of the fleet file.

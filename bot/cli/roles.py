@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import click
 import structlog
@@ -16,7 +17,8 @@ from pydantic import SecretStr
 
 from bot.cli.store import store_url
 from bot.settings import Settings, read_settings
-from policies.errors import SettingsError
+from policies.errors import SettingsError, StoreUnavailable
+from workers.health import beat, leave
 from workers.queue import QUEUES, serve
 from workers.wiring import Wiring, open_wiring
 
@@ -28,32 +30,22 @@ Child = click.option("--parent", type=int, hidden=True, help="End when the proce
 
 
 @click.command(name="bot")
+@click.option("--http", is_flag=True, help="HTTP mode: Slack's requests come to CLAWBACK_HTTP.")
 @Child
-def bot(parent: int | None) -> None:
-    """Listen to Slack by Socket Mode; record and acknowledge what people say."""
+def bot(parent: int | None, *, http: bool) -> None:
+    """Listen to Slack; record and acknowledge what people say.
+
+    By Socket Mode, or by HTTP when --http is given or SLACK_SIGNING_SECRET is set without SLACK_APP_TOKEN.
+    """
     settings = begin("bot", parent)
-    app_token = settings.secret("SLACK_APP_TOKEN")
-    bot_token = settings.secret("SLACK_BOT_TOKEN")
-    wiring = wire(settings, store_url(settings))
+    settings.listens_by(http=http)
 
-    from bot.answering import Answerer
-    from bot.app import Ear, Socket, build_app
-    from bot.slack import make_client
-    from workers.inbox import Inbox
-    from workers.queue import Doorbell
-    from workers.store import connect
+    from bot.listening import listen  # only this role pays for Bolt
 
-    quick = connect(impatient(store_url(settings).get_secret_value()), retries=0)
-    client = make_client(bot_token, settings.api_url)
-    app = build_app(bot_token, settings.api_url, Ear(Inbox(quick), Doorbell(quick), Answerer(client)))
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    socket = Socket(app, app_token)
-    code = socket.run(ending)
-    socket.close()
-    wiring.redis.close()
-    quick.close()
+    code = listen(settings, wire(settings, store_url(settings)), impatient(store_url(settings)), ending, http=http)
     sys.stdout.flush()
     # a watchdog that fired must not wait for the threads that it fired about
     os._exit(code)
@@ -70,7 +62,7 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
     settings.must_log_in()
     _ = wiring.shell  # a key file that cannot be read is said now and not when the first change waits for it
     table: dict[str, Callable[[str], object]] = dict(wiring.table)
-    ticks: list[Callable[[], object]] = [wiring.sweep]
+    ticks: list[Callable[[], object]] = [beating(wiring, chosen), wiring.sweep]
     if "ask" in chosen:
         from bot.jobs import Jobs
 
@@ -78,6 +70,8 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
         table["hear"] = jobs.table["hear"]
         ticks.append(jobs.hear_again)
     serve(wiring.redis, chosen, table, name=f"worker-{'-'.join(chosen)}", tick=all_of(ticks))
+    with suppress(StoreUnavailable):  # then the beat fades by itself
+        leave(wiring.redis, chosen, wiring.name)
 
 
 @click.command(name="narrator")
@@ -95,7 +89,7 @@ def narrator(parent: int | None) -> None:
         ("narrate",),
         {"draw": jobs.table["draw"]},
         name="narrator",
-        tick=NarratorTick(jobs.narrator),
+        tick=all_of([beating(wiring, ("narrate",)), NarratorTick(jobs.narrator)]),
         tick_s=TICK_S,
     )
 
@@ -149,10 +143,15 @@ def set_up_log() -> None:
     )
 
 
-def impatient(url: str) -> str:
+def impatient(url: SecretStr) -> SecretStr:
     """The address of Redis with a limit on each wait, for those who must answer Slack in time."""
-    separator = "&" if "?" in url else "?"
-    return f"{url}{separator}socket_timeout={EAR_TIMEOUT_S}"
+    text = url.get_secret_value()
+    return SecretStr(f"{text}{'&' if '?' in text else '?'}socket_timeout={EAR_TIMEOUT_S}")
+
+
+def beating(wiring: Wiring, queues: tuple[str, ...]) -> Callable[[], object]:
+    """A tick that says which queues this process works on."""
+    return lambda: beat(wiring.redis, queues, wiring.name)
 
 
 def all_of(ticks: list[Callable[[], object]]) -> Callable[[], None]:

@@ -112,8 +112,7 @@ def command() -> None:
     set_up_log()
     settings = read_settings()
     # said here once, before six children say it
-    settings.secret("SLACK_BOT_TOKEN")
-    settings.secret("SLACK_APP_TOKEN")
+    settings.listens_by()
     settings.must_log_in()
     load_fleet(settings.fleet_file())
     ending = threading.Event()
