@@ -13,6 +13,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from sandbox.page.guard import Guard
+from sandbox.page.hints import PageHints
+from sandbox.page.routes import Page
 from sandbox.slack.admin import Admin
 from sandbox.slack.control import control_routes
 from sandbox.slack.cut import CuttableProtocol
@@ -35,6 +38,7 @@ class SlackSandbox:
     `reference` is a folder with `method-ref/` and `block-kit/`; without it the checks that need that data are off.
     `request_url`: envelopes go there as requests signed with `signing_secret` (HTTP mode) instead of over sockets;
     "" when `http.request_url` is set later, before the first envelope.
+    `page_hints` are the words that the page at `/` completes in its composer.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class SlackSandbox:
         ping_interval_s: float = 10.0,
         request_url: str | None = None,
         signing_secret: str = "",
+        page_hints: PageHints | None = None,
     ) -> None:
         self.workspace = Workspace()
         self.faults = FaultMenu()
@@ -55,6 +60,7 @@ class SlackSandbox:
         delivery: Delivery = self.sockets if request_url is None else self.http
         self.people = People(self.workspace, delivery, self.tickets, self.oracle)
         self.admin = Admin(self.people, delivery)
+        self.page = Page(self.workspace, self.sockets, self.faults, self.api, page_hints or {})
         self._ping_interval_s = ping_interval_s
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -63,6 +69,11 @@ class SlackSandbox:
     def base_url(self) -> str:
         """What a client takes as `base_url`."""
         return self.tickets.origin + "/api/"
+
+    @property
+    def page_url(self) -> str:
+        """Where a person opens the workspace in a browser."""
+        return self.tickets.origin + "/"
 
     @property
     def bot_token(self) -> str:
@@ -100,6 +111,7 @@ class SlackSandbox:
         def run() -> None:
             async def main() -> None:
                 self.sockets.loop = self.http.loop = asyncio.get_running_loop()
+                self.page.feed.open()
                 ready.set()
                 await server.serve(sockets=[listener])
 
@@ -113,20 +125,24 @@ class SlackSandbox:
 
     def asgi(self) -> ASGIApp:
         """The routes, without a port."""
-        return Starlette(
+        control = control_routes(self.people, self.admin, self.faults, self.sockets, self.api)
+        app = Starlette(
             routes=[
                 Route("/api/{method}", self.api.call, methods=["GET", "POST"]),
                 Route("/commands/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 Route("/actions/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 WebSocketRoute("/link/", self.sockets.serve),
-                *control_routes(self.people, self.admin, self.faults, self.sockets, self.api),
+                *control,
+                *self.page.routes(control),
             ]
         )
+        return Guard(app)
 
     def stop(self) -> None:
         """Close every socket and the port; the state stays, and `start(port=...)` brings it back."""
         if self._server is None or self._thread is None:
             return
+        self.page.feed.close()
         self._server.should_exit = True
         self._thread.join(15)
         self.sockets.went_down()

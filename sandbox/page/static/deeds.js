@@ -1,0 +1,90 @@
+// What a person does that the app must answer: commands and clicks; the dialogs that come before and after.
+
+import { text as words, blocks } from "./blocks.js";
+import { $, h, notice, tryTo } from "./dom.js";
+import { me, store } from "./store.js";
+
+const waiting = new Map();
+
+/** Wait for the app's answer to an envelope; `node` looks busy meanwhile. */
+function expect(envelope, what, node) {
+  if (!envelope) return;
+  node?.setAttribute("aria-busy", "true");
+  waiting.set(envelope.envelope_id, { what, node });
+}
+
+/** Say of what was done whether the app took it. Called after each change. */
+export function settle() {
+  for (const envelope of waiting.size ? store.envelopes : []) {
+    const { what, node } = waiting.get(envelope?.envelope_id) || {};
+    if (!what || (envelope.acked_ms === null && !envelope.failure)) continue;
+    waiting.delete(envelope.envelope_id);
+    node?.removeAttribute("aria-busy");
+    if (!envelope.failure) continue;
+    const why = store.state.sockets ? "the app did not answer in time" : "no app is connected";
+    notice(`${what} failed: ${envelope.failure} (${why})`);
+  }
+}
+
+/** Type a slash command. True when it was sent. */
+export async function command(channelId, line) {
+  const envelope = await tryTo("command", { user: me(), channel: channelId, text: line });
+  expect(envelope, line.split(" ")[0]);
+  return Boolean(envelope);
+}
+
+/** Write a message. True when it was sent. */
+export async function say(channelId, line, thread) {
+  return Boolean(await tryTo("say", { user: me(), channel: channelId, text: line, thread_ts: thread || null }));
+}
+
+/** Use an element of a message; asks first where the element wants that. */
+export async function click(message, element, value, node) {
+  const asked = element.confirm;
+  if (asked && !(await ask(asked))) {
+    if (node?.tagName === "SELECT") node.value = "";
+    return;
+  }
+  if (element.url && /^https?:\/\//i.test(element.url)) open(element.url, "_blank", "noopener,noreferrer");
+  const body = { user: me(), channel: message.channel, ts: message.ts, action_id: element.action_id };
+  const done = await tryTo("click", { ...body, value: value ?? null, confirmed: Boolean(asked) });
+  expect(done?.envelope, element.text?.text || "that", node);
+}
+
+/** The app's question before a click; true for yes. */
+function ask(question) {
+  const yes = question.confirm?.text || "Yes";
+  return dialog(question.title?.text, words(question.text), yes, question.deny?.text || "Cancel", question.style);
+}
+
+function dialog(title, body, yes, no, style) {
+  const box = $("ask");
+  $("ask-title").textContent = title || "Are you sure?";
+  $("ask-text").replaceChildren(...body);
+  $("ask-yes").textContent = yes;
+  $("ask-yes").className = style === "danger" ? "button danger" : "button primary";
+  $("ask-no").textContent = no;
+  box.returnValue = "no";
+  box.showModal();
+  return new Promise((tell) => box.addEventListener("close", () => tell(box.returnValue === "yes"), { once: true }));
+}
+
+const seen = new Set();
+
+/** Show a modal that the app opened for this person, once, and send it when it is filled in. */
+export async function modals() {
+  const view = store.state.views.find((one) => !seen.has(one.id + one.hash + JSON.stringify(one._errors || 0)));
+  if (!view || $("ask").open) return;
+  seen.add(view.id + view.hash + JSON.stringify(view._errors || 0));
+  const wrong = Object.values(view._errors || {}).map((error) => h("p.wrong", String(error)));
+  const body = [...wrong, ...blocks(view.blocks, { click: () => notice("elements of a modal are only sent with it") })];
+  const sent = await dialog(view.title?.text, body, view.submit?.text || "OK", view.close?.text || "Cancel");
+  if (!sent || !view.submit) return;
+  const values = {};
+  for (const input of $("ask-text").querySelectorAll("[name]")) {
+    const [block, action] = input.name.split(" ");
+    const chosen = input.tagName === "SELECT" ? { selected_option: { value: input.value } } : { value: input.value };
+    values[block] = { [action]: { type: input.dataset.type, ...chosen } };
+  }
+  expect(await tryTo("submit", { user: me(), view_id: view.id, values }), view.title?.text || "the form");
+}

@@ -1,0 +1,100 @@
+"""Pictures of the sandbox workspace for the documentation, taken through the Chromium of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from policies.errors import SettingsError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""Without them the browser asks hosts outside; the page is the machine's own, and root has no sandbox."""
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WAIT_MS = 15_000
+
+
+def take_pictures(
+    page_url: str,
+    folder: Path,
+    *,
+    person: str,
+    channel: str,
+    card: str = "[data-ts]:has(.block.actions)",
+    chromium: str = CHROMIUM,
+    schemes: Sequence[Literal["light", "dark"]] = SCHEMES,
+) -> list[Path]:
+    """Take `page`, `card`, `thread` and `phone`, each light and dark, as PNG files below `folder`; their paths.
+
+    `page_url` is SlackSandbox.page_url, `card` a CSS selector: its last match is the card, and the last thread of
+    the channel is the thread. Parts that are not on the page have no picture.
+    Raises: SettingsError without a browser or the package that drives it.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise SettingsError("pictures need the python package playwright", hint="install the extra `test`") from None
+    if not Path(chromium).exists():
+        raise SettingsError(f"no browser at {chromium!r}", hint="install the package chromium")
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: list[Path] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        try:
+            for scheme in schemes:
+                page = _opened(browser, page_url, person, channel, scheme, width=1280, height=800)
+                taken += _shot(page, folder / f"page-{scheme}.png")
+                taken += _shot(page, folder / f"card-{scheme}.png", card)
+                threads = page.locator("#feed .replies")
+                if threads.count():
+                    threads.last.click()
+                    page.locator("#replies .message").first.wait_for(timeout=WAIT_MS)
+                    taken += _shot(page, folder / f"thread-{scheme}.png")
+                page.context.close()
+                page = _opened(browser, page_url, person, channel, scheme, width=360, height=740)
+                taken += _shot(page, folder / f"phone-{scheme}.png")
+                page.context.close()
+        finally:
+            browser.close()
+    return taken
+
+
+def _opened(
+    browser: Browser, url: str, person: str, channel: str, scheme: Literal["light", "dark"], *, width: int, height: int
+) -> Page:
+    """The page of a person in a channel, once the workspace is on it."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        device_scale_factor=2,
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        has_touch=width < 500,
+    )
+    page = context.new_page()
+    page.goto(f"{url}#as={person}&in={channel}")
+    page.locator("#feed > *").first.wait_for(timeout=WAIT_MS)
+    return page
+
+
+def _shot(page: Page, path: Path, selector: str | None = None) -> list[Path]:
+    """One picture, of the whole page or of the last match of a selector."""
+    if selector is None:
+        page.screenshot(path=path)
+        return [path]
+    found = page.locator(selector)
+    if not found.count():
+        return []
+    found.last.screenshot(path=path)
+    return [path]
