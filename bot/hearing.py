@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Protocol, assert_never
 
 import structlog
 
 from bot.answering import Answerer
 from bot.cards import answers, buttons
 from bot.cards.kit import Card
-from bot.cards.story import Story
-from bot.commands import help_lines
 from bot.grammar import ParseError, Reading, parse, parse_slash
 from bot.heard import HEARD, HeardAction, HeardCommand, HeardMention
 from bot.identity import Identity
 from bot.markup import Markup
 from bot.messages import say, sentence
 from bot.names import Names
+from bot.questions import Looking, Questions
 from bot.slack import SlackRefused, SlackUnclear
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
@@ -29,40 +27,17 @@ from policies.intents import (
     Act,
     Actor,
     Command,
-    Help,
-    ListKnobs,
     RestoreKnob,
     RevertKnob,
     SetKnob,
-    ShowKnob,
-    Status,
     UnsetKnob,
-    Verify,
     Where,
 )
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
-from workers.look import KnobLook, VerifyLook
 
 log = structlog.get_logger(__name__)
-
-RECENT = 10
-ASKING = frozenset({"set", "restore", "revert", "unset"})
-DECIDING = frozenset({"confirm", "keep"})
-
-
-class Looking(Protocol):
-    """Questions about hosts, as `workers.look` answers them."""
-
-    def verify(self, name: str) -> VerifyLook:
-        """The proof ladder of a knob."""
-
-    def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
-        """Every knob of a scope."""
-
-    def show(self, name: str) -> KnobLook:
-        """One knob."""
 
 
 class Hearing:
@@ -83,8 +58,7 @@ class Hearing:
         self._drawn = drawn
         self._identity = identity
         self._answerer = answerer
-        self._looks = looks
-        self._clock = clock
+        self._questions = Questions(client, looks, clock)
         self._names = Names.of(client.fleet)
 
     def hear(self, inbox_id: str) -> None:
@@ -138,7 +112,9 @@ class Hearing:
             return answers.told(sentence(actor))
         if isinstance(command, SetKnob | RestoreKnob | RevertKnob | UnsetKnob):
             return self._ask(inbox_id, command, actor, heard, reading)
-        return self._say(command, actor, reading)
+        if isinstance(command, Act):
+            return self._act(command, actor, reading)
+        return self._questions.answer(command, actor)
 
     def _read(self, heard: HeardCommand | HeardMention) -> Reading:
         if isinstance(heard, HeardCommand):
@@ -187,49 +163,12 @@ class Hearing:
             return say("asked.not-here")
         return None
 
-    def _say(
-        self, command: Verify | ListKnobs | ShowKnob | Status | Help | Act, actor: Actor, reading: Reading | None
-    ) -> Card:
-        match command:
-            case Act():
-                return self._act(command, actor, reading)
-            case Verify():
-                return answers.verified(self._looks().verify(command.knob))
-            case ListKnobs():
-                return answers.listed(self._looks().list_knobs(command.scope))
-            case ShowKnob():
-                return answers.shown(self._looks().show(command.knob), self._clock())
-            case Status():
-                return self._status(command)
-            case Help():
-                return answers.helped(help_lines(command.command, lambda word: self._may(word, actor)))
-            case _:
-                assert_never(command)
-
     def _act(self, act: Act, actor: Actor, reading: Reading | None) -> Card:
         try:
             answer = self._client.act(act, actor)
         except NotFound:
             return answers.told(say("click.no-such-change", change=act.change))
         return answers.told(*self._echo(reading), sentence(answer.finding))
-
-    def _status(self, status: Status) -> Card:
-        if status.change is None:
-            return answers.status_all(self._client.recent(RECENT))
-        entries = self._client.entries(status.change)
-        if not entries or entries[0].event.kind != "asked":
-            return answers.told(say("click.no-such-change", change=status.change))
-        knob = entries[0].event.intent.knob
-        return answers.status_one(Story.of(entries, tuple(self._client.evidence(knob)), self._client.fleet))
-
-    def _may(self, word: str, actor: Actor) -> bool:
-        """Whether help shows a word: the ones that change something only to those whom a rule lets."""
-        rules = self._client.fleet.rules
-        if word in ASKING:
-            return any(rule.ask in actor.roles for rule in rules if rule.ask)
-        if word in DECIDING:
-            return any(rule.by in actor.roles for rule in rules if rule.by)
-        return True
 
     @staticmethod
     def _echo(reading: Reading | None) -> list[Markup]:

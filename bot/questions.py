@@ -1,0 +1,86 @@
+"""Questions and their answers as cards, for Slack and for a terminal. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+from bot.cards import answers
+from bot.cards.kit import Card
+from bot.cards.story import Story
+from bot.commands import help_lines
+from bot.messages import say
+from policies.intents import Actor, Help, ListKnobs, ShowKnob, Status, Verify
+from workers.client import Client
+from workers.look import KnobLook, VerifyLook
+
+RECENT = 10
+ASKING = frozenset({"set", "restore", "revert", "unset"})
+DECIDING = frozenset({"confirm", "keep"})
+Asked = Verify | ListKnobs | ShowKnob | Status | Help
+
+
+class Looking(Protocol):
+    """Questions about hosts, as `workers.look` answers them."""
+
+    def verify(self, name: str) -> VerifyLook:
+        """The proof ladder of a knob."""
+
+    def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
+        """Every knob of a scope."""
+
+    def show(self, name: str) -> KnobLook:
+        """One knob."""
+
+
+class Questions:
+    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds."""
+
+    def __init__(self, client: Client, looks: Callable[[], Looking], clock: Callable[[], float]) -> None:
+        self._client = client
+        self._looks = looks
+        self._clock = clock
+
+    def answer(self, question: Asked, actor: Actor) -> Card:
+        """The answer.
+
+        Raises: NotFound, HostUnreachable, HostAnswerLost, StoreUnavailable.
+        """
+        match question:
+            case Verify():
+                return answers.verified(self._looks().verify(question.knob))
+            case ListKnobs():
+                return answers.listed(self._looks().list_knobs(question.scope))
+            case ShowKnob():
+                return answers.shown(self._looks().show(question.knob), self._clock())
+            case Status():
+                return self._status(question)
+            case Help():
+                return answers.helped(help_lines(question.command, lambda word: self._may(word, actor)))
+            case _:
+                assert_never(question)
+
+    def story(self, change_id: str) -> Story | None:
+        """A change with everything that is told about it; None when there is no such change."""
+        entries = self._client.entries(change_id)
+        if not entries or entries[0].event.kind != "asked":
+            return None
+        knob = entries[0].event.intent.knob
+        return Story.of(entries, tuple(self._client.evidence(knob)), self._client.fleet)
+
+    def _status(self, status: Status) -> Card:
+        if status.change is None:
+            return answers.status_all(self._client.recent(RECENT))
+        story = self.story(status.change)
+        if story is None:
+            return answers.told(say("click.no-such-change", change=status.change))
+        return answers.status_one(story)
+
+    def _may(self, word: str, actor: Actor) -> bool:
+        """Whether help shows a word: the ones that change something only to those whom a rule lets."""
+        rules = self._client.fleet.rules
+        if word in ASKING:
+            return any(rule.ask in actor.roles for rule in rules if rule.ask)
+        if word in DECIDING:
+            return any(rule.by in actor.roles for rule in rules if rule.by)
+        return True
