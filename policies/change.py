@@ -43,6 +43,7 @@ TABLE: dict[tuple[State, str], State] = {
     ("asked", "refused"): "refused",
     ("asked", "nothing_to_do"): "nothing_to_do",
     ("planned", "approval_given"): "approved",
+    ("planned", "reminded"): "planned",
     ("planned", "denied"): "denied",
     ("planned", "expired"): "expired",
     ("planned", "aborted"): "aborted",

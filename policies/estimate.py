@@ -20,4 +20,7 @@ def estimate(fleet: Fleet, order: str, boots: Mapping[str, Sequence[float]]) -> 
         return None
     # Nearest-rank p90: with few records it is the slowest one seen, which is what a person wants to know.
     p90 = sum(r[-(-9 * len(r) // 10) - 1] for r in records)
-    return Estimate(median_s=sum(median(r) for r in records), p90_s=p90, n=min(len(r) for r in records))
+    medians = tuple((instance, median(r)) for instance, r in zip(instances, records, strict=True))
+    return Estimate(
+        median_s=sum(seconds for _, seconds in medians), p90_s=p90, n=min(len(r) for r in records), medians=medians
+    )

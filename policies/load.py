@@ -1,4 +1,6 @@
-"""Requests in flight, read from an engine's metrics text.
+"""What a restart order costs the requests of this moment: how many it cuts, how old they are, how long a stop may take.
+
+Read from an engine's or router's metrics text and from the units. Shown beside a plan, never part of its digest.
 
 Ranks repeat the same requests: one attention rank per dp_rank counts, then dp_ranks are added. With priority
 scheduling the series with priority="" is the total. A family that is missing is no data, never 0.
@@ -7,16 +9,20 @@ Source: SGLang 0.5.23 metrics; both rules are stated there for multi-rank schedu
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from policies.facts import HttpAnswer
+from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
+from policies.fleet import Fleet
 
 RUNNING = "sglang:num_running_reqs"
 QUEUED = "sglang:num_queue_reqs"
+# Source: smg's own description, "per age bucket (gt < age <= le, non-cumulative)"
+AGES = "smg_http_inflight_request_age_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,82 @@ def in_flight(text: str) -> InFlight:
     except ValueError:
         return InFlight(None, None)
     return InFlight(_total(ranks[RUNNING]), _total(ranks[QUEUED]))
+
+
+def oldest_over_s(text: str) -> float | None:
+    """The age that the oldest request of a router is over, as far as its buckets tell; None when they tell none.
+
+    Units: seconds.
+    """
+    try:
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        bounds = [float(s.labels.get("gt", "0")) for s in samples if s.name == AGES and s.value > 0]
+    except ValueError:
+        return None
+    oldest = max(bounds, default=0.0)
+    return oldest if isfinite(oldest) and oldest > 0 else None
+
+
+def plan_load(fleet: Fleet, order: str, aimed: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[Finding, ...]:
+    """Everything that a restart order costs now. aimed: the knob's instances, whose load is told even when unknown."""
+    restarted = [i for service in fleet.restarts[order] for i in fleet.instances(service)]
+    oldest = _oldest(facts)
+    told = [_load(fleet, i, facts[i], aimed=i in aimed) for i in restarted]
+    found = [finding for finding in told if finding is not None]
+    if oldest is not None:
+        found.append(oldest)
+    age_s = oldest.values["older_than_s"] if oldest is not None else None
+    found += [_stop(i, facts[i], float(age_s) if age_s is not None else None) for i in restarted]
+    return (*found, *_left_out(fleet, order))
+
+
+def _load(fleet: Fleet, instance: str, facts: UnitFacts, *, aimed: bool) -> Finding | None:
+    """The load of one instance. One that is no engine has none of its own: its requests are those of the engines."""
+    if fleet.services[facts.service].metrics is None:
+        return None
+    found = load_finding(instance, next((a for a in facts.http if a.id == "metrics"), None))
+    return found if aimed or found.code == "load.in-flight" else None
+
+
+def _oldest(facts: Mapping[str, UnitFacts]) -> Finding | None:
+    oldest: Finding | None = None
+    most_s = 0.0
+    for instance, unit in facts.items():
+        answer = next((a for a in unit.http if a.id == "metrics" and a.status == 200), None)
+        age_s = oldest_over_s(answer.body) if answer is not None else None
+        if answer is not None and age_s is not None and age_s > most_s:
+            values: dict[str, str | int | float | None] = {"instance": instance, "older_than_s": age_s}
+            values |= {"at": answer.at, "url": answer.url}
+            oldest, most_s = Finding(code="load.oldest", effect="note", values=values), age_s
+    return oldest
+
+
+def _stop(instance: str, facts: UnitFacts, oldest_s: float | None) -> Finding:
+    """How long systemd waits for the stop before it kills, with a warning when requests take longer than that."""
+    values: dict[str, str | int | float | None] = {"instance": instance, "unit": facts.unit}
+    if facts.timeout_stop_s is None:
+        return Finding(code="load.stop-unlimited", effect="note", values=values)
+    values |= {"timeout_stop_s": facts.timeout_stop_s, "older_than_s": oldest_s}
+    if oldest_s is not None and oldest_s >= facts.timeout_stop_s:
+        return Finding(code="load.stop-too-short", effect="warn", values=values)
+    return Finding(code="load.stop-timeout", effect="note", values=values)
+
+
+def _left_out(fleet: Fleet, order: str) -> tuple[Finding, ...]:
+    """Services that a restarted one needs and that this order leaves running.
+
+    Source: FACTS-serving 4.3, a prefill holds the KV of a decode that died until it is restarted itself (NIXL).
+    """
+    restarted = fleet.restarts[order]
+    found: dict[str, list[str]] = {}
+    for service in restarted:
+        for needed in fleet.services[service].needs:
+            if needed not in restarted:
+                found.setdefault(needed, []).append(service)
+    return tuple(
+        Finding(code="load.left-out", effect="note", values={"left": left, "restarted": ", ".join(services)})
+        for left, services in found.items()
+    )
 
 
 def load_finding(instance: str, answer: HttpAnswer | None) -> Finding:

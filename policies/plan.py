@@ -69,11 +69,12 @@ class Target(Model):
 
 
 class Estimate(Model):
-    """Seconds, from recorded restarts of the same order only. n is how many."""
+    """Seconds, from recorded restarts of the same instances only. n is how many. `medians`: (service@host, seconds)."""
 
     median_s: float
     p90_s: float
     n: int
+    medians: tuple[tuple[str, float], ...] = ()
 
 
 class Plan(Model):

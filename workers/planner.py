@@ -12,7 +12,7 @@ from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.load import load_finding
+from policies.load import plan_load
 from policies.plan import Plan
 from policies.planning.goal import Goal, goal
 from policies.planning.knob import plan_knob
@@ -63,19 +63,18 @@ class Planner:
     def _outcome(self, aim: Goal, decision: Decision, facts: dict[str, UnitFacts]) -> Outcome:
         orders = {order: estimate(self._fleet, order, self._boots()) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
-        load = tuple(
-            load_finding(i, next((a for a in facts[i].http if a.id == "metrics"), None))
-            for i in aim.instances
-            if self._fleet.services[facts[i].service].metrics is not None
-        )
-        planning = plan_knob(self._fleet, aim, facts, decision.findings, estimates, load)
+        planning = plan_knob(self._fleet, aim, facts, decision.findings, estimates)
         refusals = tuple(f for f in (*decision.findings, *planning.findings) if f.effect == "refuse")
         if refusals:
             warnings = planning.plans[0].warnings if planning.plans else _warnings(planning.findings)
             return Outcome((), decision, (*refusals, *warnings))
         if not planning.plans:
             return Outcome((), decision, planning.findings, nothing_to_do=True)
-        return Outcome(planning.plans, decision, decision.findings)
+        plans = (
+            plan.model_copy(update={"load": plan_load(self._fleet, plan.order, aim.instances, facts)})
+            for plan in planning.plans
+        )
+        return Outcome(tuple(plans), decision, decision.findings)
 
     def _case(self, asked: e.Asked, aim: Goal) -> Case:
         records = [

@@ -15,6 +15,7 @@ from policies.events.asking import (
     NothingToDo,
     Planned,
     Refused,
+    Reminded,
     Replan,
 )
 from policies.events.ends import (
@@ -55,6 +56,7 @@ __all__ = (
     "Planned",
     "Proved",
     "Refused",
+    "Reminded",
     "Replan",
     "RetryAsked",
     "RolledBack",

@@ -82,6 +82,12 @@ class Denied(Model):
     actor: Actor
 
 
+class Reminded(Model):
+    """Those who may approve were reminded, once, that the time for it will soon be over."""
+
+    kind: Literal["reminded"] = "reminded"
+
+
 class Expired(Model):
     """Nobody approved in time."""
 

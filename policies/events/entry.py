@@ -17,6 +17,7 @@ from policies.events.asking import (
     NothingToDo,
     Planned,
     Refused,
+    Reminded,
     Replan,
 )
 from policies.events.ends import (
@@ -44,6 +45,7 @@ Event = Annotated[
     | ApprovalGiven
     | ClickRefused
     | Denied
+    | Reminded
     | Expired
     | Started
     | StepStarted
