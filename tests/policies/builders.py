@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from policies import events as e
@@ -222,8 +221,3 @@ def answer(status: int | None = 200, body: str = "", **more: Any) -> HttpAnswer:
         "id": "x", "url": "http://127.0.0.1:30001/x", "status": status, "body": body, "at": NOW, "took_s": 0.2,
     }  # fmt: skip
     return HttpAnswer.model_validate({**given, **more})
-
-
-def path_of(name: str) -> Path:
-    """A folder or file below tests/golden."""
-    return GOLDEN / name
