@@ -74,20 +74,22 @@ class Run:
         """From wherever the change is to its end, or to where a person must decide."""
         if self.change.state not in {"approved", "running", "undoing", "unknown"}:
             return
-        resumed = self.change.state != "approved" or bool(self.change.tokens)
+        resumed = self.change.state != "approved"
         if not resumed:
             self._abort_if_asked()
             self._recheck()
+        elif isinstance(self.change.last, (e.RetryAsked, e.UndoAsked)):
+            resumed = False  # the turn before ended in a hold, and a person gave this one
         self.record(e.Started(worker=self.w.name, tokens=dict(self.lease.tokens), resumed=resumed))
         try:
             self._fence()
-            while True:
+            while not self.change.ended:
                 self._abort_if_asked()
                 index = self._next()
                 if index is None:
-                    break
-                self._step(index)
-            self._finish()
+                    self._finish()
+                else:
+                    self._step(index)
         except Undecided as undecided:
             raise self.hold(undecided.finding) from undecided
 
@@ -99,9 +101,10 @@ class Run:
             raise RuntimeError(f"{self.change.id} is being executed without a plan")
         return plan
 
-    def record(self, event: e.Event) -> None:
+    def record(self, event: e.Event, *, unless_abort: bool = False) -> bool:
         """Append, while the lease holds; when others appended meanwhile (a click), on top of theirs.
 
+        unless_abort: not when an abort came in the last moment; False then, and nothing was recorded.
         Raises: LeaseLost, IllegalTransition (theirs ended or held the change: nothing more may happen).
         """
         while True:
@@ -111,10 +114,12 @@ class Run:
                 self.w.ledger.append(self.change.id, event, expect_version=self.change.version)
             except LedgerConflict:
                 self.change = self.w.ledger.load(self.change.id)
+                if unless_abort and self.change.abort is not None and not self.change.undoing:
+                    return False
                 continue
             self.change = self.w.ledger.load(self.change.id)
             self.w.doorbell.ring("narrate", "draw", self.change.id)
-            return
+            return True
 
     def end(self, event: e.Event) -> Stop:
         """Record the event that ends this run."""
@@ -133,11 +138,11 @@ class Run:
         event = recheck(self.w, self.change)
         if event is None:
             return
-        self._abort_if_asked()
-        ended = self.end(event)
+        if not self.record(event, unless_abort=True):
+            self._abort_if_asked()
         if isinstance(event, e.Replan):
             self.w.doorbell.ring("ask", "prepare", self.change.id)
-        raise ended
+        raise Stop
 
     def _fence(self) -> None:
         """Raise the token on every host first: from here on an older worker's calls are refused there."""
@@ -181,7 +186,8 @@ class Run:
                 self._must_be_ours(step)
             if self.change.progress.started != index:
                 started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
-                self.record(started)
+                if not self.record(started, unless_abort=True):
+                    return
                 done = self.acts.do(step, part, index, again=False)
             else:
                 done = self.acts.do(step, part, index, again=True)
@@ -247,13 +253,14 @@ class Run:
         self._prove()
         took_s = self.w.clock() - change.started_at
         self.record(
-            e.Succeeded(
+            unless_abort=True,
+            event=e.Succeeded(
                 knob=plan.knob,
                 order=plan.order,
                 was={t.instance: t.now for t in plan.targets},
                 now={t.instance: t.then for t in plan.targets},
                 took_s=took_s,
-            )
+            ),
         )
 
     def _prove(self) -> None:

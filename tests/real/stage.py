@@ -237,24 +237,28 @@ class Stage:
 
     def reset(self, pristine: dict[str, str]) -> None:
         """Files as they were at boot, every unit well, nothing remembered on the host."""
-        dirty = [role for role in ROLES if self._changed(role, pristine)]
+        names = [unit_name(role) for role in ROLES]
+        states = self.systemctl("show", *names, "-p", "ActiveState", "-p", "NRestarts").strip().split("\n\n")
+        well = {"ActiveState=active", "NRestarts=0"}
+        dirty = [
+            unit_name(role)
+            for role, state in zip(ROLES, states, strict=True)
+            if set(state.split()) != well or self._edited(role, pristine)
+        ]
         for role in ROLES:
             (self.units / unit_name(role)).write_text(pristine[role])
             shutil.rmtree(self.units / f"{unit_name(role)}.d", ignore_errors=True)
         shutil.rmtree(self.host.manager.home / ".local", ignore_errors=True)
         self.systemctl("daemon-reload")
-        for role in ROLES:
-            self.systemctl("reset-failed", unit_name(role))
-        for role in dirty:
-            self.systemctl("restart", unit_name(role))
+        self.systemctl("reset-failed", *names)  # also forgets the starts that count towards the start limit
+        if dirty:
+            self.systemctl("restart", *dirty)
         self.fleet.wait_healthy()
 
-    def _changed(self, role: str, pristine: dict[str, str]) -> bool:
+    def _edited(self, role: str, pristine: dict[str, str]) -> bool:
         folder = self.units / f"{unit_name(role)}.d"
         others = [p for p in folder.glob("*") if p.name != "zz-clawback.conf"] if folder.exists() else []
-        text = (self.units / unit_name(role)).read_text()
-        state = self.fleet.show(role, "ActiveState", "NRestarts")
-        return bool(others) or text != pristine[role] or state != {"ActiveState": "active", "NRestarts": "0"}
+        return bool(others) or (self.units / unit_name(role)).read_text() != pristine[role]
 
 
 def plan_of(change: Change, order: str = "decode-only") -> Plan:

@@ -262,6 +262,24 @@ def test_an_abort_while_prefill_waits_lets_its_gate_finish_then_undoes_what_was_
     assert not stage.dropin().exists()
 
 
+def test_an_abort_in_the_moment_before_a_step_begins_stops_that_step(stage: Stage) -> None:
+    change = stage.approved("decode-only")
+    stage.once("step_started", 1, lambda: stage.say(change, "abort", ANA), before=True)
+    done = stage.execute(change)
+    assert done.state == "aborted"
+    assert stage.starts() == (0, 0, 0)  # the file was written and is put back, nothing was restarted
+    assert not stage.dropin().exists()
+
+
+def test_an_abort_in_the_moment_before_the_end_is_heeded_and_undone(stage: Stage) -> None:
+    change = stage.approved("decode-only")
+    stage.once("succeeded", None, lambda: stage.say(change, "abort", ANA), before=True)
+    done = stage.execute(change)
+    assert done.state == "aborted"
+    assert "succeeded" not in stage.kinds(done)
+    assert stage.environ()[KNOB_ENV] == "512"
+
+
 def test_clicks_that_arrive_while_work_goes_on_are_answered_and_disturb_nothing(stage: Stage) -> None:
     change = stage.approved("decode-only")
     for kind in ("step_started", "step_done"):

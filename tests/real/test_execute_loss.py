@@ -145,6 +145,41 @@ def test_a_connection_that_breaks_in_a_restart_is_unknown_then_asked_and_the_res
     assert stage.starts() == (0, 1, 0)
 
 
+def test_a_connection_that_freezes_in_a_restart_is_given_up_and_the_host_is_asked(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.executors.systemd.CALL_S", 3.0)
+    change = stage.approved("decode-only")
+    record = stage.host.manager.home / ".local/state/clawback" / f"{unit_name('decode')}.json"
+    ssh = stage.host.ssh
+
+    def ice() -> None:
+        until(lambda: '"issued"' in record.read_text(), "the restart was not issued")
+        ssh.freeze()
+        ssh.delay(0)
+
+    cold = threading.Thread(target=ice)
+
+    def slow() -> None:
+        ssh.delay(400)
+        cold.start()
+
+    def thaw() -> None:
+        ssh.freeze(False)
+
+    stage.once("step_started", 1, slow)
+    stage.once("unknown", None, thaw)
+    try:
+        done = stage.execute(change)
+        cold.join()
+    finally:
+        ssh.freeze(False)
+        ssh.delay(0)
+    assert done.state == "succeeded"
+    assert "host.step-unknown" in stage.codes(done)
+    assert stage.starts() == (0, 1, 0)
+
+
 def test_a_host_that_goes_away_between_two_steps_is_waited_for(stage: Stage) -> None:
     change = stage.approved("decode-only")
     ssh = stage.host.ssh
