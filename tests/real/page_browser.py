@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,8 +122,8 @@ class Room:
 
 @contextmanager
 def room(*, with_app: bool = True) -> Iterator[Room]:
-    """A running room."""
-    made = SlackSandbox(reference=shared("slack"), page_hints=WORDS)
+    """A running room; calls are judged against the reference data where an app makes them."""
+    made = SlackSandbox(reference=shared("slack") if with_app else None, page_hints=WORDS)
     space = made.workspace
     space.add_user("ana", user_id="U0ANA")
     space.add_user("ben", user_id="U0BEN")
@@ -141,9 +140,6 @@ def room(*, with_app: bool = True) -> Iterator[Room]:
         finally:
             if handler is not None:
                 handler.close()  # type: ignore[no-untyped-call]  # as above
-                for thread in threading.enumerate():
-                    if thread.name.startswith("ThreadPoolExecutor") and thread.daemon:
-                        thread.join(1)
 
 
 @contextmanager
