@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from policies import events as e
@@ -167,6 +168,7 @@ def planning(of: Fleet, seen: Mapping[str, UnitFacts], value: str | None = "512"
     return plan_knob(of, goal_of(of, value, **changes), seen, (), {})
 
 
+@cache
 def plans() -> tuple[Plan, ...]:
     """The plans of set TARGET_CTAS=512 on the plain fleet: co-restart, decode-only."""
     plain = fleet()

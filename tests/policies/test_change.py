@@ -43,7 +43,7 @@ def histories(events: list[e.Event]) -> list[Change]:
     return changes
 
 
-LEGAL = settings(max_examples=300, deadline=None)
+LEGAL = settings(max_examples=120, deadline=None)
 
 
 @LEGAL

@@ -92,7 +92,7 @@ RULES = st.fixed_dictionaries(
         ),
     },
 )
-GIVEN = settings(max_examples=200, deadline=None)
+GIVEN = settings(max_examples=100, deadline=None)
 SEVERITY = {"allowed": 0, "needs": 1, "refused": 2}
 
 

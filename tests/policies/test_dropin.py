@@ -22,7 +22,7 @@ TEXTS = st.one_of(
     st.lists(st.sampled_from(PIECES)).map("".join),
 )
 VARIABLES = st.dictionaries(NAMES, st.one_of(st.none(), TEXTS), max_size=5)
-GIVEN = settings(max_examples=250, deadline=None)
+GIVEN = settings(max_examples=100, deadline=None)
 
 
 @GIVEN

@@ -29,7 +29,7 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-GIVEN = settings(max_examples=200, deadline=None)
+GIVEN = settings(max_examples=100, deadline=None)
 
 
 def cases(gate: str) -> pytest.MarkDecorator:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from policies.knobs import TRUTHS, value_problem
 from tests.policies import builders as b
 
-GIVEN = settings(max_examples=250, deadline=None)
+GIVEN = settings(max_examples=100, deadline=None)
 WIDE = (-1e300, 1e300)
 
 
