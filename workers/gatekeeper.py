@@ -15,7 +15,7 @@ from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
 from policies.gates import canary, environment, failed, health, incarnation, port, reported
 from policies.plan import GateKind, RestartStep
-from policies.planning.knob import reaches
+from policies.planning.steps import reaches
 from policies.planning.placement import effective_now
 from policies.proof import Proof
 from workers.executors.answers import HttpAsk, Waited
@@ -88,7 +88,8 @@ class Gatekeeper:
             return
         ready_at = waited.since.ready_at
         waited_s = time.monotonic() - begun if issued.by_hand else (ready_at or waited.at) - issued.at
-        boot_s = None if issued.by_hand else waited_s
+        # a successor's first look comes late, and a repair by hand is no boot: neither may become an estimate
+        boot_s = None if issued.by_hand or issued.taken_over else waited_s
         life = incarnation.judge(
             instance,
             issued.before,
