@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
+    "identity.not-mapped": (
+        "the user {user:code} of this machine is nobody in Slack as far as the fleet file says, so nothing was done:"
+        " add the user to `people` there, with their Slack user id"
+    ),
     "identity.unreadable": (
         "it could not be checked with Slack who {actor:who} is ({why}), so nothing was done; try again"
     ),

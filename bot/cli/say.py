@@ -1,0 +1,95 @@
+"""`clawback say "TEXT"`: a chat command from a terminal. It works while Slack is down; the thread catches up."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+from pydantic import JsonValue
+
+from bot.cards.answers import verified
+from bot.cli import talk
+from bot.cli.output import emit
+from bot.following import decided
+from bot.grammar import Reading, parse
+from bot.names import Names
+from bot.questions import Asked
+from bot.terminal import lines_of
+from policies.errors import NotFound
+from policies.intents import Act, Intent, Verify, Where
+
+
+@click.command(name="say")
+@click.argument("text")
+@talk.options
+def command(text: str, pose: str | None, *, wait: bool, yes: bool, as_json: bool) -> None:
+    """Say TEXT as you would in chat, for example "restore TARGET_CTAS=512" or "status C-7".
+
+    You are the Slack user to whom `people` of the fleet file maps your user name. Exits 0 when it was accepted (with
+    --wait: when it came to a good end), 1 when the answer is no, 2 when TEXT cannot be read.
+    """
+    terminal = talk.open_terminal(pose, as_json=as_json)
+    reading = parse(text, names=Names.of(terminal.wiring.fleet))
+    if reading.command is None:
+        _unreadable(reading, as_json=as_json)
+    if reading.changed:
+        terminal.told([f"I read this as {reading.normalised}"])
+    if isinstance(reading.command, Act):
+        talk.act(terminal, reading.command, wait=wait, yes=yes)
+    if isinstance(reading.command, Asked):
+        _answer(terminal, reading.command)
+    _ask(terminal, reading.command, text, reading.normalised, wait=wait, yes=yes)
+
+
+def _unreadable(reading: Reading, *, as_json: bool) -> NoReturn:
+    error = reading.error
+    message, hint, code = (error.message, error.hint, error.code) if error else ("nothing was said", "", "empty")
+    emit({"error": {"code": code, "message": message, "hint": hint}}, as_json, [])
+    click.echo(f"clawback: {message}\n  {hint}", err=True)
+    sys.exit(2)
+
+
+def _answer(terminal: talk.Terminal, question: Asked) -> NoReturn:
+    """A question; exits 1 when a proof that was asked for does not hold."""
+    person = terminal.person(deciding=False, roles=False)
+    code = 0
+    try:
+        if isinstance(question, Verify):
+            look = terminal.wiring.looks.verify(question.knob)
+            code = 0 if look.proofs and all(proof.verdict == "live" for proof in look.proofs) else 1
+            card = verified(look)
+        else:
+            card = terminal.questions.answer(question, person.actor)
+    except NotFound as error:
+        emit(_document(error.message), terminal.as_json, [str(error)])
+        sys.exit(1)
+    lines = lines_of(card, terminal.name_of)
+    emit(_document("\n".join(lines)), terminal.as_json, lines)
+    sys.exit(code)
+
+
+def _document(text: str) -> dict[str, JsonValue]:
+    return {"change": None, "decision": None, "events": [], "text": text}
+
+
+def _ask(terminal: talk.Terminal, intent: Intent, said: str, normalised: str, *, wait: bool, yes: bool) -> NoReturn:
+    person = terminal.person(deciding=False)
+    terminal.ask_first(f"ask for `{normalised}` as {person.actor.name}?", yes=yes)
+    fleet, client = terminal.wiring.fleet, terminal.wiring.client
+    where = Where(channel=fleet.channel or "")
+    change_id = client.request(intent, person.actor, where, said=said, normalised=normalised)
+    terminal.told([f"{change_id} asked"])
+    follower = terminal.follower(change_id)
+    story = talk.until_planned(terminal, follower)
+    terminal.told(terminal.card(story))
+    change = story.change
+    if decided(change) and change.planned is not None and change.state == "planned" and not change.planned.dry:
+        terminal.told([f"waits for {change.planned.by or 'nobody'}: clawback confirm {change_id}"])
+    if not wait:
+        terminal.finish(follower, story, None, 1 if change.state == "refused" else 0)
+    seq = story.entry.seq
+    story = talk.until_settled(terminal, follower, seq)
+    if story.entry.seq != seq:
+        terminal.told(terminal.card(story))
+    terminal.finish(follower, story, None, talk.exit_code(story.change))
