@@ -32,7 +32,7 @@ def take_pictures(
     *,
     person: str,
     channel: str,
-    card: str = "[data-ts]:has(.block.actions)",
+    card: str = ".card:has(.block.actions)",
     chromium: str = CHROMIUM,
     schemes: Sequence[Literal["light", "dark"]] = SCHEMES,
 ) -> list[Path]:
@@ -61,6 +61,7 @@ def take_pictures(
                 if threads.count():
                     threads.last.click()
                     page.locator("#replies .message").first.wait_for(timeout=WAIT_MS)
+                    page.mouse.move(0, 0)  # nothing looks pointed at
                     taken += _shot(page, folder / f"thread-{scheme}.png")
                 page.context.close()
                 page = _opened(browser, page_url, person, channel, scheme, width=360, height=740)
@@ -80,6 +81,8 @@ def _opened(
         device_scale_factor=2,
         color_scheme=scheme,
         reduced_motion="reduce",
+        locale="en-GB",
+        timezone_id="UTC",
         has_touch=width < 500,
     )
     page = context.new_page()

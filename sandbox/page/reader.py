@@ -8,6 +8,7 @@ from typing import Any
 
 from sandbox.slack.control import plain
 from sandbox.slack.faults import FaultMenu
+from sandbox.slack.httpmode import HttpHub
 from sandbox.slack.records import Call, Channel, Envelope, Json, Message, User
 from sandbox.slack.socketmode import SocketHub
 from sandbox.slack.webapi import WebApi
@@ -39,6 +40,7 @@ class Sources:
 
     workspace: Workspace
     sockets: SocketHub
+    http: HttpHub
     faults: FaultMenu
     api: WebApi
     blame: Blame
@@ -104,6 +106,7 @@ class Reader:
                 if not c.im_with
             ],
             "sockets": self.sources.sockets.connected,
+            "http": bool(self.sources.http.request_url),
             "faults": plain(self.sources.faults.listed()),
             "rate_limits": self.sources.api.rate_limits,
             "token_error": workspace.app.token_error,

@@ -15,6 +15,7 @@ from sandbox.page.feed import Feed
 from sandbox.page.hints import PageHints, hints
 from sandbox.page.reader import Blame, Reader, Sources
 from sandbox.slack.faults import FaultMenu
+from sandbox.slack.httpmode import HttpHub
 from sandbox.slack.socketmode import SocketHub
 from sandbox.slack.webapi import WebApi
 from sandbox.slack.workspace import Workspace
@@ -42,10 +43,16 @@ class Page:
     """The page of one sandbox. `feed` is to be opened in the server's loop."""
 
     def __init__(
-        self, workspace: Workspace, sockets: SocketHub, faults: FaultMenu, api: WebApi, words: PageHints
+        self,
+        workspace: Workspace,
+        sockets: SocketHub,
+        http: HttpHub,
+        faults: FaultMenu,
+        api: WebApi,
+        words: PageHints,
     ) -> None:
         blame = Blame(workspace)
-        self._sources = Sources(workspace, sockets, faults, api, blame)
+        self._sources = Sources(workspace, sockets, http, faults, api, blame)
         self._words = words
         self.feed = Feed(workspace, blame.note)
 

@@ -60,7 +60,7 @@ class SlackSandbox:
         delivery: Delivery = self.sockets if request_url is None else self.http
         self.people = People(self.workspace, delivery, self.tickets, self.oracle)
         self.admin = Admin(self.people, delivery)
-        self.page = Page(self.workspace, self.sockets, self.faults, self.api, page_hints or {})
+        self.page = Page(self.workspace, self.sockets, self.http, self.faults, self.api, page_hints or {})
         self._ping_interval_s = ping_interval_s
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None

@@ -37,7 +37,7 @@ def http(slack: SlackSandbox) -> Iterator[httpx.Client]:
 
 def reader(slack: SlackSandbox, user: str) -> Reader:
     blame = Blame(slack.workspace)
-    return Reader(Sources(slack.workspace, slack.sockets, slack.faults, slack.api, blame), user)
+    return Reader(Sources(slack.workspace, slack.sockets, slack.http, slack.faults, slack.api, blame), user)
 
 
 def texts(news: Json) -> list[str]:

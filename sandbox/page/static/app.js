@@ -58,9 +58,10 @@ function people() {
 }
 
 function status() {
-  const words = !store.live ? "reconnecting…" : store.state.sockets ? "app connected" : "no app connected";
+  const app = store.state.http ? "app called over HTTP" : store.state.sockets ? "app connected" : "no app connected";
+  const words = store.live ? app : "reconnecting…";
   if ($("link").textContent !== words) $("link").textContent = words;
-  $("link").className = !store.live ? "lost" : store.state.sockets ? "good" : "";
+  $("link").className = !store.live ? "lost" : store.state.sockets || store.state.http ? "good" : "";
 }
 
 function channels(here) {

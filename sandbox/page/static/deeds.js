@@ -21,7 +21,7 @@ export function settle() {
     waiting.delete(envelope.envelope_id);
     node?.removeAttribute("aria-busy");
     if (!envelope.failure) continue;
-    const why = store.state.sockets ? "the app did not answer in time" : "no app is connected";
+    const why = store.state.sockets || store.state.http ? "the app did not answer in time" : "no app is connected";
     notice(`${what} failed: ${envelope.failure} (${why})`);
   }
 }
