@@ -15,7 +15,7 @@ from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
 from policies.gates import canary, environment, failed, health, incarnation, port, reported
 from policies.plan import GateKind, RestartStep
-from policies.planning.steps import reaches
+from policies.planning.knob import reaches
 from policies.planning.placement import effective_now
 from policies.proof import Proof
 from workers.executors.answers import HttpAsk, Waited
