@@ -27,6 +27,7 @@ STILL_S = 0.5  # a thread without news for so long is taken for drawn
 # after so much silence the ledger is asked, near the end and before: each look is a process of its own
 STILLS_S = (0.5, 1.0, 2.0, 4.0)
 SILENCES_S = (4.0, 8.0, 16.0)
+UNREAD_S = 45.0  # a ledger that cannot be read for so long is not waited for
 CLICK_S = 20.0  # a click that has not been recorded for so long will not be
 
 
@@ -142,7 +143,7 @@ class Eyes:
         near_end: a cheap sign that the end is not far; until then the ledger is asked only after long silences.
         Raises: StageError when that takes more than `longest_s`.
         """
-        begun = time.monotonic()
+        begun = read_at = time.monotonic()
         looks = 0
         while time.monotonic() - begun < longest_s:
             before = self._version(change)
@@ -153,7 +154,14 @@ class Eyes:
                 looks = 0
                 continue
             looks += 1
-            state = self.state(change)
+            try:
+                state = self.state(change)
+            except StageError:
+                self.stage.check_alive()
+                if time.monotonic() - read_at > UNREAD_S:
+                    raise
+                continue  # the store may be coming back
+            read_at = time.monotonic()
             unheard = state == WAITS_FOR_A_CLICK and time.monotonic() - begun > CLICK_S
             if state in ENDED or state == PLANNED_AGAIN or unheard:
                 self.settle(change)

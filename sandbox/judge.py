@@ -65,7 +65,8 @@ class Judge:
         others = [other for other in found if other != pid]
         if others:
             told = ", ".join(f"pid {other} ({' '.join(words_of(other))[:80]})" for other in others)
-            return f"its port {self.stage.demo_fleet.ports[role]} is held by {told}, not by the unit's process {pid}"
+            mine = f"not by the unit's process {pid}" if pid else "and the unit runs no process"
+            return f"its port {self.stage.demo_fleet.ports[role]} is held by {told}, {mine}"
         return "" if found else f"nobody listens on its port {self.stage.demo_fleet.ports[role]}"
 
     def untouched(self, role: str, since: Mark) -> str:

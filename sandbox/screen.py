@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from sandbox.eyes import Eyes, Json, is_reply
-from sandbox.stage import Stage
+from sandbox.stage import CHANNEL, Stage
 from sandbox.story import Check
 
 CARD_LINES = 5
@@ -39,6 +39,8 @@ class Line:
 
 def transcript(stage: Stage) -> list[Line]:
     """Messages, commands and clicks, oldest first. A card stands at the time of its post, as it looks in the end."""
+    if stage.slack.workspace.find_channel(CHANNEL) is None:
+        return []  # it ended before there was a workspace
     return sorted([*_messages(Eyes(stage)), *_deeds(stage)], key=lambda line: line.at)
 
 

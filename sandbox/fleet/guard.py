@@ -62,8 +62,8 @@ def main(path: str, owner: int) -> None:
     waiting: list[int] = [sys.stdin.fileno()]
     with contextlib.suppress(OSError):  # already gone: the pipe reports it
         waiting.append(os.pidfd_open(owner))  # the pipe alone would be kept open by a fork of the owner
-    sys.stdout.write("+")
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):  # the owner was interrupted while it waited for this
+        os.write(sys.stdout.fileno(), b"+")
     while os.getppid() == owner:
         readable, _, _ = select.select(waiting, [], [], 1.0)
         if readable:
