@@ -170,6 +170,26 @@ def test_an_ended_change_has_one_row_and_every_other_state_a_way_on() -> None:
     assert set(STATES) - ENDED - WORKING == {"new", "asked", "planned", "held"}
 
 
+@pytest.mark.parametrize(
+    ("state", "kind", "then"),
+    [
+        ("approved", "refused", "refused"),
+        ("approved", "replan", "asked"),
+        ("running", "succeeded", "succeeded"),
+        ("running", "gate_failed", "running"),
+        ("running", "unknown", "unknown"),
+        ("unknown", "step_done", "running"),
+        ("held", "keep_chosen", "failed"),
+        ("held", "undo_asked", "undoing"),
+        ("undoing", "gate_failed", "undoing"),
+        ("undoing", "rolled_back", "rolled_back"),
+        ("undoing", "aborted", "aborted"),
+    ],
+)
+def test_the_turns_that_people_are_told_of(state: State, kind: str, then: State) -> None:
+    assert apply(Change("C-1", state=state), EVENTS[kind], b.NOW).state == then
+
+
 @pytest.mark.parametrize("name", PATHS)
 def test_each_named_way_leads_to_its_state(name: str) -> None:
     change = standing(name)

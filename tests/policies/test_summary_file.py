@@ -175,6 +175,7 @@ def test_stars_and_ampersands_in_a_note_are_no_aliases() -> None:
 @settings(max_examples=500, deadline=None)
 @given(TEXTS)
 @example("9999-12-31T23:59:59-14:00: 1")
+@example("a: 1" + ":59" * 200 + ".5")
 @example("[1]: 2")
 @example("<<: 1")
 @example("= : 1")
