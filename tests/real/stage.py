@@ -57,7 +57,8 @@ def quick(fleet: Fleet, boot_s: float = 12.0, canary: Canary | None = None) -> F
         health = service.health.model_copy(update={"boot_s": boot_s})
         probe = service.canary and (canary or service.canary)
         services[name] = service.model_copy(update={"health": health, "canary": probe})
-    return fleet.model_copy(update={"services": services})
+    timing = fleet.timing.model_copy(update={"bake_s": 0.0})  # watched in tests of its own
+    return fleet.model_copy(update={"services": services, "timing": timing})
 
 
 Hook = Callable[[e.Event], None]

@@ -234,6 +234,10 @@ def test_a_unit_restarted_by_hand_while_its_gate_waits_holds_and_is_not_undone(s
     assert "undo_started" not in stage.kinds(held)
     until(lambda: stage.starts() == (0, 2, 0), "decode was not started twice")
 
+    assert stage.say(held, "retry", ANA).code == "click.ok"  # whoever looked says that this life is as good
+    assert stage.execute(held).state == "succeeded"
+    assert stage.starts() == (0, 2, 0)
+
 
 def _restart_when_started(stage: Stage) -> None:
     until(lambda: len(stage.clock("decode", "started")) == 1, "decode was not restarted")
