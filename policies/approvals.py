@@ -11,6 +11,8 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor
 
+REMIND_BEFORE_S = 300.0  # before the end; at half time where less than twice of it is given
+
 
 def judge(change: Change, act: Act, actor: Actor, fleet: Fleet, now: float) -> Finding:
     """One finding: `allow` (`click.ok`, or `click.more-needed` below the quorum) or `refuse` with its reason."""
@@ -94,6 +96,8 @@ def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
         if not _approver(change, actor):
             return _refuse("click.not-approver", change, actor, by=change.planned.by if change.planned else None)
         return _ok(change, actor, "keep")
+    if act.kind == "undo" and change.plan is not None and not change.plan.undo:
+        return _refuse("click.nothing-to-undo", change, actor)
     if act.kind == "retry" and change.failed_gate is None:
         return _refuse("click.nothing-to-retry", change, actor)
     return _ok(change, actor, act.kind) if _party(change, actor, fleet) else _refuse("click.not-party", change, actor)
@@ -130,3 +134,15 @@ def still_valid(change: Change, fleet: Fleet, now: float) -> Finding | None:
             values = {"change": change.id, "actor": given.actor.id, "by": planned.by}
             return Finding(code="approval.role-lost", effect="refuse", values=values)
     return None
+
+
+def reminder_at(change: Change) -> float | None:
+    """When those who may approve are reminded, once a plan; None when there is nothing to remind of, or they were.
+
+    Units: epoch seconds.
+    """
+    planned = change.planned
+    if change.state != "planned" or planned is None or planned.dry or not planned.approvals or change.reminded:
+        return None
+    half = (change.planned_at + planned.expires_at) / 2
+    return max(planned.expires_at - REMIND_BEFORE_S, half)

@@ -9,7 +9,7 @@ from policies.evidence import Record
 from policies.fleet import Fleet, Knob, Rule
 from policies.intents import Actor
 
-IntentWord = Literal["set", "restore", "revert", "unset"]
+IntentWord = Literal["set", "restore", "revert", "unset", "restart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,16 +17,23 @@ class Case:
     """One intent as policy sees it.
 
     `intent` is the word that rules match on: a restore of a value that was never live is judged as a set.
-    `value` None: the variable is to be taken away. `now` is epoch seconds.
+    `knob` None: services are restarted and nothing is changed. `services` are those of the knob, or those restarted.
+    `value` None: the variable is to be taken away, or there is none. `now` is epoch seconds.
     """
 
     intent: IntentWord
     actor: Actor
     fleet: Fleet
-    knob: Knob
+    knob: Knob | None
+    services: tuple[str, ...]
     value: str | None
     evidence: tuple[Record, ...]
     now: float
+
+    @property
+    def subject(self) -> str:
+        """What the case is about, for a sentence."""
+        return self.knob.name if self.knob is not None else ", ".join(self.services)
 
     @property
     def matching(self) -> tuple[Rule, ...]:
@@ -35,9 +42,10 @@ class Case:
 
     def _matches(self, rule: Rule) -> bool:
         match = rule.match
+        kind = "deploy" if self.knob is None else "knob"
         return (
-            match.kind in {None, "knob"}
+            match.kind in {None, kind}
             and match.intent in {None, self.intent}
-            and match.knob in {None, self.knob.name}
-            and (match.service is None or match.service in self.knob.on)
+            and match.knob in {None, self.knob.name if self.knob is not None else None}
+            and (match.service is None or match.service in self.services)
         )

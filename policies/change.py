@@ -60,6 +60,8 @@ TABLE: dict[tuple[State, str], State] = {
     ("running", "gate_passed"): "running",
     ("running", "gate_failed"): "running",
     ("running", "proved"): "running",
+    ("running", "bake_started"): "running",
+    ("running", "baked"): "running",
     ("running", "abort_asked"): "running",
     ("running", "undo_started"): "undoing",
     ("running", "held"): "held",
@@ -117,6 +119,7 @@ class Change:
     asked_at: float = 0.0
     planned: e.Planned | None = None
     planned_at: float = 0.0
+    reminded: bool = False  # of the present plan
     approvals: tuple[e.ApprovalGiven, ...] = ()
     order: str | None = None
     started_at: float = 0.0
@@ -128,6 +131,8 @@ class Change:
     abort: Actor | None = None
     failed_gate: e.GateFailed | None = None
     proved: e.Proved | None = None
+    bake: e.BakeStarted | None = None
+    baked: bool = False
     last: e.Event | None = None
     ended_at: float | None = None
 
@@ -187,7 +192,9 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.Asked):
         return replace(change, asked=event, asked_at=at)
     if isinstance(event, e.Planned):
-        return replace(change, planned=event, planned_at=at, approvals=(), order=None)
+        return replace(change, planned=event, planned_at=at, reminded=False, approvals=(), order=None)
+    if isinstance(event, e.Reminded):
+        return replace(change, reminded=True)
     if isinstance(event, e.Replan):
         return Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
     if isinstance(event, e.Started):
@@ -204,6 +211,10 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
         return replace(change, failed_gate=event)
     if isinstance(event, e.Proved):
         return replace(change, proved=event)
+    if isinstance(event, e.BakeStarted):
+        return replace(change, bake=event)
+    if isinstance(event, e.Baked):
+        return replace(change, baked=True)
     if isinstance(event, (e.StepStarted, e.StepDone, e.GatePassed)):
         return _progress(change, event)
     return change

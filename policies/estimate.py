@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from policies.fleet import Fleet
 from policies.plan import Estimate
 
 
-def estimate(fleet: Fleet, order: str, boots: Mapping[str, Sequence[float]]) -> Estimate | None:
-    """Seconds for the whole order: the sum over its instances of their median (and p90) from issue to healthy.
+def estimate(instances: Sequence[str], boots: Mapping[str, Sequence[float]]) -> Estimate | None:
+    """Seconds for a whole order: the sum over its instances of their median (and p90) from issue to healthy.
 
     boots: seconds by instance (service@host). None as soon as one instance has no record. n is the smallest count.
     """
-    instances = [i for service in fleet.restarts[order] for i in fleet.instances(service)]
     records = [sorted(boots.get(i, ())) for i in instances]
     if not records or any(not r for r in records):
         return None

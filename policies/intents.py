@@ -75,7 +75,23 @@ class UnsetKnob(Model):
     dry: bool = False
 
 
-Intent = Annotated[SetKnob | RestoreKnob | RevertKnob | UnsetKnob, Field(discriminator="kind")]
+class Restart(Model):
+    """`restart SCOPE`: a service, a host's services or service@host, with nothing changed."""
+
+    kind: Literal["restart"] = "restart"
+    scope: str
+    order: str | None = None
+    because: str | None = None
+    dry: bool = False
+
+
+KnobIntent = SetKnob | RestoreKnob | RevertKnob | UnsetKnob
+Intent = Annotated[SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart, Field(discriminator="kind")]
+
+
+def subject(intent: KnobIntent | Restart) -> str:
+    """What an intent is about, in one word: the knob's name, or the scope of a restart."""
+    return intent.scope if isinstance(intent, Restart) else intent.knob
 
 
 class Verify(Model):
@@ -127,6 +143,6 @@ class Act(Model):
 
 Question = Annotated[Verify | ListKnobs | ShowKnob | Status | Help, Field(discriminator="kind")]
 Command = Annotated[
-    SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Verify | ListKnobs | ShowKnob | Status | Help | Act,
+    SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart | Verify | ListKnobs | ShowKnob | Status | Help | Act,
     Field(discriminator="kind"),
 ]

@@ -63,9 +63,10 @@ def oldest_over_s(text: str) -> float | None:
     return oldest if isfinite(oldest) and oldest > 0 else None
 
 
-def plan_load(fleet: Fleet, order: str, aimed: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[Finding, ...]:
-    """Everything that a restart order costs now. aimed: the knob's instances, whose load is told even when unknown."""
-    restarted = [i for service in fleet.restarts[order] for i in fleet.instances(service)]
+def plan_load(
+    fleet: Fleet, restarted: Sequence[str], aimed: Sequence[str], facts: Mapping[str, UnitFacts]
+) -> tuple[Finding, ...]:
+    """Everything that restarting these instances costs now. aimed: those whose load is told even when unknown."""
     oldest = _oldest(facts)
     told = [_load(fleet, i, facts[i], aimed=i in aimed) for i in restarted]
     found = [finding for finding in told if finding is not None]
@@ -73,7 +74,7 @@ def plan_load(fleet: Fleet, order: str, aimed: Sequence[str], facts: Mapping[str
         found.append(oldest)
     age_s = oldest.values["older_than_s"] if oldest is not None else None
     found += [_stop(i, facts[i], float(age_s) if age_s is not None else None) for i in restarted]
-    return (*found, *_left_out(fleet, order))
+    return (*found, *_left_out(fleet, tuple(dict.fromkeys(facts[i].service for i in restarted))))
 
 
 def _load(fleet: Fleet, instance: str, facts: UnitFacts, *, aimed: bool) -> Finding | None:
@@ -108,12 +109,11 @@ def _stop(instance: str, facts: UnitFacts, oldest_s: float | None) -> Finding:
     return Finding(code="load.stop-timeout", effect="note", values=values)
 
 
-def _left_out(fleet: Fleet, order: str) -> tuple[Finding, ...]:
+def _left_out(fleet: Fleet, restarted: Sequence[str]) -> tuple[Finding, ...]:
     """Services that a restarted one needs and that this order leaves running.
 
     Source: FACTS-serving 4.3, a prefill holds the KV of a decode that died until it is restarted itself (NIXL).
     """
-    restarted = fleet.restarts[order]
     found: dict[str, list[str]] = {}
     for service in restarted:
         for needed in fleet.services[service].needs:

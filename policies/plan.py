@@ -82,7 +82,7 @@ class Plan(Model):
 
     order: str
     fleet_sha256: str
-    knob: str
+    knob: str | None  # None: a restart that changes no value
     value: str | None  # wanted; None: unset
     targets: tuple[Target, ...]
     steps: tuple[Step, ...]

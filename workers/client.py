@@ -113,6 +113,23 @@ class Client:
         """Every event of the change, in order."""
         return self.ledger.entries(change_id)
 
+    def brought(self, knob: str, before_seq: int) -> tuple[e.Entry, e.Entry] | None:
+        """The knob's last change that succeeded before that place in the ledger: how it was asked, and how it ended."""
+        ends = [entry for entry in self.ledger.index(f"knob:{knob}") if entry.seq < before_seq]
+        return (self.ledger.entries(ends[-1].subject)[0], ends[-1]) if ends else None
+
+    def remind(self, change_id: str) -> bool:
+        """Record that those who may approve are reminded, if it is time and was not done; True when it is recorded."""
+        change = self.ledger.load(change_id)
+        at = approvals.reminder_at(change)
+        if at is None or change.planned is None or not at <= self._clock() < change.planned.expires_at:
+            return False
+        try:
+            self.ledger.append(change_id, e.Reminded(), expect_version=change.version)
+        except LedgerConflict:
+            return False  # somebody decided, or another process was first
+        return True
+
     def recent(self, count: int) -> list[Change]:
         """The last changes asked for, newest first."""
         asked = self.ledger.index("changes")[-count:]

@@ -17,9 +17,11 @@ from policies.errors import LeaseLost, LedgerConflict
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
 from workers.acts import Acts, Undecided, instance, must_be
-from workers.gatekeeper import Aim, Gatekeeper, prove
+from workers.bake import begin, watch
+from workers.gatekeeper import Gatekeeper, aim_of
 from workers.issued import told
 from workers.lease import Held as Lease
+from workers.proving import look
 from workers.recheck import recheck
 
 if TYPE_CHECKING:
@@ -206,7 +208,8 @@ class Run:
         issued = told(self.w.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
         touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
-        for answer in self.gates.ask(step, issued, self._aim(step), touched):
+        aim = aim_of(self.w.fleet, self.plan, instance(step), undoing=self.change.undoing)
+        for answer in self.gates.ask(step, issued, aim, touched):
             common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
             if answer.verdict.answer == "pass":
                 self.record(
@@ -236,13 +239,6 @@ class Run:
             return
         raise self.hold(*findings)
 
-    def _aim(self, step: RestartStep) -> Aim:
-        plan = self.plan
-        target = next((t for t in plan.targets if t.instance == instance(step)), plan.targets[0])
-        knob = self.w.fleet.knobs[plan.knob]
-        wanted = target.now if self.change.undoing else target.then
-        return Aim(knob.env, wanted, knob.reported.path if knob.reported else None)
-
     def _finish(self) -> None:
         change, plan = self.change, self.plan
         if change.undoing:
@@ -250,7 +246,11 @@ class Run:
             note = Finding(code="undo.done", effect="note", values=values)
             self.record(e.Aborted(findings=(note,)) if change.abort else e.RolledBack(findings=(note,)))
             return
-        self._prove()
+        if change.bake is None:
+            self._prove()
+        self._bake()
+        if self.change.abort is not None:
+            return  # heeded by the loop: what was done is undone
         took_s = self.w.clock() - change.started_at
         self.record(
             unless_abort=True,
@@ -266,7 +266,7 @@ class Run:
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""
         for tries_left in reversed(range(LOOKS)):
-            proved, bad = self._look()
+            proved, bad = self.acts.ask(self.plan.steps[-1], lambda: look(self.w.fleet, self.w.hosts, self.plan))
             if not bad or not tries_left:
                 break
             time.sleep(LOOK_PAUSE_S)
@@ -274,27 +274,22 @@ class Run:
         if bad:
             raise self.hold(*bad)
 
-    def _look(self) -> tuple[e.Proved, tuple[Finding, ...]]:
-        """The proof and what speaks against it."""
-        plan = self.plan
-        knob = self.w.fleet.knobs[plan.knob]
-        path = knob.reported.path if knob.reported else None
-        seen = self.acts.ask(plan.steps[-1], lambda: self.w.hosts.observe(plan.services, [knob.env]))
-        proofs = {t.instance: prove(seen.units[t.instance], Aim(t.variable, t.then, path)) for t in plan.targets}
-        health = []
-        for name, unit in seen.units.items():
-            answer = next((a for a in unit.http if a.id == "health"), None)
-            values: dict[str, str | int | float | None] = {
-                "instance": name,
-                "status": answer.status if answer else None,
-            }
-            ok = answer is not None and answer.status == 200
-            code = "proof.healthy" if ok else "proof.not-healthy"
-            health.append(Finding(code=code, effect="note" if ok else "refuse", values=values))
-        lost = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
-        bad = (*(f for f in health if f.effect == "refuse"), *_not_live(lost))
-        return e.Proved(proofs=proofs, findings=tuple(health)), bad
+    def _bake(self) -> None:
+        """Watch for as long as the fleet file says; a successor goes on with the watch that was begun."""
+        plan, bake_s = self.plan, self.w.fleet.timing.bake_s
+        if self.change.bake is None and bake_s > 0:
+            until = self.w.clock() + bake_s
+            self.record(self.acts.ask(plan.steps[-1], lambda: begin(self.w.hosts, plan, until)), unless_abort=True)
+        if self.change.bake is None or self.change.baked:
+            return
+        outcome = watch(self.w.hosts, plan, self.change.bake, self.w.clock, self._goes_on)
+        if isinstance(outcome, e.Baked):
+            self.record(outcome, unless_abort=True)
+        elif outcome:
+            raise self.hold(*outcome)
 
-
-def _not_live(instances: list[str]) -> tuple[Finding, ...]:
-    return tuple(Finding(code="hold.proof-lost", effect="refuse", values={"instance": name}) for name in instances)
+    def _goes_on(self) -> bool:
+        """Whether the lease holds and nobody asked to abort."""
+        self.lease.check()
+        self.change = self.w.ledger.load(self.change.id)
+        return self.change.abort is None

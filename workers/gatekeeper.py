@@ -14,9 +14,9 @@ from policies.facts import HttpAnswer, Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
 from policies.gates import canary, environment, failed, health, incarnation, port, reported
-from policies.plan import GateKind, RestartStep
-from policies.planning.knob import reaches
+from policies.plan import GateKind, Plan, RestartStep
 from policies.planning.placement import effective_now
+from policies.planning.steps import reaches
 from policies.proof import Proof
 from workers.executors.answers import HttpAsk, Waited
 from workers.hosts import Hosts
@@ -56,7 +56,7 @@ class Gatekeeper:
         self._hosts = hosts
         self._check = check
 
-    def ask(self, step: RestartStep, issued: Issued, aim: Aim, touched: tuple[str, ...]) -> Iterator[Answer]:
+    def ask(self, step: RestartStep, issued: Issued, aim: Aim | None, touched: tuple[str, ...]) -> Iterator[Answer]:
         """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass.
 
         touched: the services of the plan; canaries that go through one of them are asked.
@@ -165,8 +165,8 @@ class Gatekeeper:
             if time.monotonic() >= deadline:
                 return waited
 
-    def _value(self, step: RestartStep, aim: Aim, life: Answer | None) -> Iterator[Answer]:
-        if "environment" not in step.gates:
+    def _value(self, step: RestartStep, aim: Aim | None, life: Answer | None) -> Iterator[Answer]:
+        if "environment" not in step.gates or aim is None:
             return
         instance = f"{step.service}@{step.host}"
         for tries_left in reversed(range(PROOF_TRIES)):
@@ -231,6 +231,15 @@ class Gatekeeper:
             if verdict.answer == "pass" or time.monotonic() >= deadline:
                 return verdict
             time.sleep(RETRY_PAUSE_S)
+
+
+def aim_of(fleet: Fleet, plan: Plan, instance: str, *, undoing: bool) -> Aim | None:
+    """What the plan's knob is to be on an instance; None where the plan changes nothing."""
+    target = next((t for t in plan.targets if t.instance == instance), None)
+    if plan.knob is None or target is None:
+        return None
+    knob = fleet.knobs[plan.knob]
+    return Aim(knob.env, target.now if undoing else target.then, knob.reported.path if knob.reported else None)
 
 
 def prove(facts: UnitFacts, aim: Aim) -> Proof:

@@ -15,6 +15,7 @@ from workers.store import translated
 
 KEY = "clawback:inbox:"
 WAITING = "clawback:inbox-waiting"
+PEOPLE = "clawback:people-changed"
 KEPT_S = 24 * 3600
 LIMIT_BYTES = 256 * 1024
 
@@ -87,3 +88,14 @@ class Inbox:
             now = int(self._redis.time()[0])
             found = self._redis.zrangebyscore(WAITING, now - KEPT_S, now - older_s)
         return [item.decode() if isinstance(item, bytes) else str(item) for item in found]
+
+    def people_changed(self) -> None:
+        """Count that Slack said something about people or groups, for every process that keeps such answers."""
+        with translated():
+            self._redis.incr(PEOPLE)
+
+    def people_version(self) -> int:
+        """How often that was."""
+        with translated():
+            found = self._redis.get(PEOPLE)
+        return int(found) if found is not None else 0

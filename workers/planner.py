@@ -9,14 +9,18 @@ from policies import events as e
 from policies.case import Case
 from policies.decision import Decision, decide
 from policies.estimate import estimate
+from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
+from policies.intents import KnobIntent, Restart
 from policies.load import plan_load
 from policies.plan import Plan
-from policies.planning.goal import Goal, goal
-from policies.planning.knob import plan_knob
+from policies.planning.goal import goal
+from policies.planning.knob import Planning, plan_knob
 from policies.planning.placement import effective_now
+from policies.planning.restart import plan_restart, restart_goal
+from policies.planning.steps import instances_of
 from workers.hosts import Hosts
 from workers.ledger import Ledger
 
@@ -45,7 +49,23 @@ class Planner:
 
         Raises: HostUnreachable, HostAnswerLost.
         """
-        fleet, intent = self._fleet, asked.intent
+        if isinstance(asked.intent, Restart):
+            return self._restart(asked, asked.intent)
+        return self._knob(asked, asked.intent)
+
+    def _restart(self, asked: e.Asked, intent: Restart) -> Outcome:
+        fleet = self._fleet
+        aim = restart_goal(intent, fleet)
+        if isinstance(aim, Finding):
+            return Outcome((), None, (aim,))
+        facts = self._hosts.observe(aim.instances, []).units
+        services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
+        decision = decide(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()))
+        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, self._boots()))
+        return self._outcome(planning, decision, facts, aim.instances)
+
+    def _knob(self, asked: e.Asked, intent: KnobIntent) -> Outcome:
+        fleet = self._fleet
         knob = fleet.knobs.get(intent.knob)
         if knob is None:
             found = goal(intent, fleet, (), {})
@@ -57,13 +77,17 @@ class Planner:
         aim = goal(intent, fleet, self._history(knob.name), live)
         if isinstance(aim, Finding):
             return Outcome((), None, (aim,))
-        decision = decide(self._case(asked, aim))
-        return self._outcome(aim, decision, facts)
-
-    def _outcome(self, aim: Goal, decision: Decision, facts: dict[str, UnitFacts]) -> Outcome:
-        orders = {order: estimate(self._fleet, order, self._boots()) for order in aim.orders}
+        case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, self._evidence(knob.name), self._clock())
+        decision = decide(case)
+        boots = self._boots()
+        orders = {order: estimate(instances_of(fleet, order), boots) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
-        planning = plan_knob(self._fleet, aim, facts, decision.findings, estimates)
+        planning = plan_knob(fleet, aim, facts, decision.findings, estimates)
+        return self._outcome(planning, decision, facts, aim.instances)
+
+    def _outcome(
+        self, planning: Planning, decision: Decision, facts: dict[str, UnitFacts], aimed: tuple[str, ...]
+    ) -> Outcome:
         refusals = tuple(f for f in (*decision.findings, *planning.findings) if f.effect == "refuse")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
@@ -74,18 +98,14 @@ class Planner:
         if not planning.plans:
             return Outcome((), decision, planning.findings, nothing_to_do=True)
         plans = (
-            plan.model_copy(update={"load": plan_load(self._fleet, plan.order, aim.instances, facts)})
+            plan.model_copy(update={"load": plan_load(self._fleet, plan.services, aimed, facts)})
             for plan in planning.plans
         )
         return Outcome(tuple(plans), decision, decision.findings)
 
-    def _case(self, asked: e.Asked, aim: Goal) -> Case:
-        records = [
-            entry.event.record
-            for entry in self._ledger.index(f"evidence:{aim.knob.name}")
-            if isinstance(entry.event, e.EvidenceRecorded)
-        ]
-        return Case(aim.word, asked.actor, self._fleet, aim.knob, aim.value, tuple(records), self._clock())
+    def _evidence(self, knob: str) -> tuple[Record, ...]:
+        events = (entry.event for entry in self._ledger.index(f"evidence:{knob}"))
+        return tuple(event.record for event in events if isinstance(event, e.EvidenceRecorded))
 
     def _history(self, knob: str) -> list[e.Succeeded]:
         entries = self._ledger.index(f"knob:{knob}")

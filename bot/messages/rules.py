@@ -8,10 +8,10 @@ SENTENCES: dict[str, str] = {
         "{actor:who} may not ask for this, expected a member of {role:code} (line {line} of the fleet file)"
     ),
     "rule.no-rule-says-who-may-ask": (
-        "no rule of the fleet file says who may {intent} {knob:code}, so nobody may; add a rule with `ask`"
+        "no rule of the fleet file says who may {intent} {subject:code}, so nobody may; add a rule with `ask`"
     ),
     "rule.no-rule-says-approvals": (
-        "no rule of the fleet file says how many must approve a {intent} of {knob:code}, so it is refused; add a rule"
+        "no rule of the fleet file says how many must approve a {intent} of {subject:code}, so it is refused; add a rule"
         " with `approvals`"
     ),
     "rule.needs-approval": "needs {count} of {role:code}, not {actor:who} (line {line} of the fleet file)",

@@ -31,7 +31,20 @@ from policies.events.ends import (
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes
 from policies.events.records import EvidenceRecorded
-from policies.events.work import GateFailed, GatePassed, Held, Part, Proved, Started, StepDone, StepStarted, Unknown
+from policies.events.work import (
+    Baked,
+    BakeReading,
+    BakeStarted,
+    GateFailed,
+    GatePassed,
+    Held,
+    Part,
+    Proved,
+    Started,
+    StepDone,
+    StepStarted,
+    Unknown,
+)
 
 __all__ = (
     "EVENT",
@@ -40,6 +53,9 @@ __all__ = (
     "Aborted",
     "ApprovalGiven",
     "Asked",
+    "BakeReading",
+    "BakeStarted",
+    "Baked",
     "ClickRefused",
     "Denied",
     "Entry",

@@ -49,7 +49,7 @@ class Succeeded(Model):
     """The end. `was` and `now` are the knob's values by instance; None: not in the environment."""
 
     kind: Literal["succeeded"] = "succeeded"
-    knob: str
+    knob: str | None  # None: a restart that changed no value
     order: str
     was: dict[str, str | None]
     now: dict[str, str | None]

@@ -32,7 +32,18 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.records import EvidenceRecorded
-from policies.events.work import GateFailed, GatePassed, Held, Proved, Started, StepDone, StepStarted, Unknown
+from policies.events.work import (
+    Baked,
+    BakeStarted,
+    GateFailed,
+    GatePassed,
+    Held,
+    Proved,
+    Started,
+    StepDone,
+    StepStarted,
+    Unknown,
+)
 from policies.finding import Finding
 from policies.model import Model
 
@@ -60,6 +71,8 @@ Event = Annotated[
     | Held
     | Unknown
     | Proved
+    | BakeStarted
+    | Baked
     | Succeeded
     | RolledBack
     | Aborted
@@ -115,7 +128,7 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     """Names of the lists that this entry is found in besides its subject's, so that projections can be rebuilt."""
     event = entry.event
     if isinstance(event, Succeeded):
-        return (f"knob:{event.knob}",)
+        return () if event.knob is None else (f"knob:{event.knob}",)
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
     if isinstance(event, EvidenceRecorded):

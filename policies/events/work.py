@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from policies.facts import Incarnation
 from policies.finding import Finding, Verdict
 from policies.model import Model
@@ -90,3 +92,28 @@ class Proved(Model):
     kind: Literal["proved"] = "proved"
     proofs: dict[str, Proof]  # by instance
     findings: tuple[Finding, ...]  # health and canary, as measured
+
+
+class BakeReading(Model):
+    """One look at an instance for the watch after the last gate. counters: failures by short name."""
+
+    incarnation: Incarnation
+    n_restarts: int | None
+    result: str
+    active_state: str
+    counters: dict[str, float] = Field(default_factory=dict)
+
+
+class BakeStarted(Model):
+    """The watch began. until: epoch seconds. readings: by instance, what later ones are compared with."""
+
+    kind: Literal["bake_started"] = "bake_started"
+    until: float
+    readings: dict[str, BakeReading]
+
+
+class Baked(Model):
+    """The watch ended and nothing spoke against the change. findings: what was watched."""
+
+    kind: Literal["baked"] = "baked"
+    findings: tuple[Finding, ...]

@@ -9,9 +9,7 @@ from policies.case import IntentWord
 from policies.events import Succeeded
 from policies.finding import Finding
 from policies.fleet import Fleet, Knob
-from policies.intents import RestoreKnob, RevertKnob, SetKnob, UnsetKnob
-
-KnobIntent = SetKnob | RestoreKnob | RevertKnob | UnsetKnob
+from policies.intents import KnobIntent, RestoreKnob, SetKnob, UnsetKnob
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from policies.finding import Finding
 def judge(case: Case) -> tuple[Finding, ...]:
     """One `needs` finding a matching rule that asks for approvals; rules with different roles cannot both hold."""
     if all(rule.approvals is None for rule in case.matching):
-        unsaid: dict[str, str | int | float | None] = {"intent": case.intent, "knob": case.knob.name}
+        unsaid: dict[str, str | int | float | None] = {"intent": case.intent, "subject": case.subject}
         return (Finding(code="rule.no-rule-says-approvals", effect="refuse", values=unsaid),)
     rules = [rule for rule in case.matching if rule.approvals]
     roles = {rule.by for rule in rules}

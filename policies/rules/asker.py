@@ -11,7 +11,7 @@ def judge(case: Case) -> tuple[Finding, ...]:
     rules = case.matching
     asking = [rule for rule in rules if rule.ask is not None]
     if not asking:
-        values: dict[str, str | int | float | None] = {"intent": case.intent, "knob": case.knob.name}
+        values: dict[str, str | int | float | None] = {"intent": case.intent, "subject": case.subject}
         return (Finding(code="rule.no-rule-says-who-may-ask", effect="refuse", values=values),)
     return tuple(
         Finding(

@@ -14,29 +14,29 @@ Values = dict[str, str | int | float | None]
 
 def judge(case: Case) -> tuple[Finding, ...]:
     """For each matching rule that needs evidence: a record that is enough, or why the newest is not."""
-    if case.intent in {"revert", "unset"} or case.value is None:
+    if case.knob is None or case.intent in {"revert", "unset"} or case.value is None:
         return ()
-    return tuple(_one(case, rule.evidence, rule.line) for rule in case.matching if rule.evidence is not None)
+    needs = [(rule.evidence, rule.line) for rule in case.matching if rule.evidence is not None]
+    return tuple(_one(case, case.knob.name, need, line) for need, line in needs)
 
 
-def fitting(case: Case, need: EvidenceNeed | None = None) -> list[Record]:
-    """Records of this very knob and value (and metric), newest first."""
-    records = [r for r in case.evidence if r.knob == case.knob.name and r.summary.value == case.value]
-    if need is not None:
-        records = [r for r in records if r.summary.metric == need.metric]
+def fitting(case: Case, knob: str, need: EvidenceNeed) -> list[Record]:
+    """Records of this very knob, value and metric, newest first."""
+    records = [r for r in case.evidence if r.knob == knob and r.summary.value == case.value]
+    records = [r for r in records if r.summary.metric == need.metric]
     return sorted(records, key=lambda r: r.at, reverse=True)
 
 
-def _one(case: Case, need: EvidenceNeed, line: int) -> Finding:
+def _one(case: Case, knob: str, need: EvidenceNeed, line: int) -> Finding:
     """The newest record that is enough; when none is, what is missing in the newest one."""
     values: Values = {
-        "knob": case.knob.name,
+        "knob": knob,
         "value": case.value,
         "metric": need.metric,
         "at_least": need.at_least,
         "line": line,
     }
-    judged = [_judged(record, need, case.now, values) for record in fitting(case, need)]
+    judged = [_judged(record, need, case.now, values) for record in fitting(case, knob, need)]
     if not judged:
         return Finding(code="evidence.none", effect="refuse", values=values)
     return next((finding for finding in judged if finding.effect == "allow"), judged[0])

@@ -9,7 +9,7 @@ from policies.knobs import value_problem
 
 def judge(case: Case) -> tuple[Finding, ...]:
     """Refuse a value outside the knob's type or range; taking the variable away has no value to judge."""
-    if case.value is None:
+    if case.knob is None or case.value is None:
         return ()
     problem = value_problem(case.knob, case.value)
     return (problem,) if problem else ()

@@ -16,6 +16,11 @@ NOTE = Finding(code="x.y", effect="note", values={"n": 3, "share": 0.5, "text": 
 DONE = {"part": "do", "index": 1, "step": "write", "instance": INSTANCE}
 
 
+BAKE = e.BakeReading(
+    incarnation=b.life(), n_restarts=0, result="success", active_state="active", counters={"http-5xx": 2.0}
+)
+
+
 def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
     """One event of each kind that a change can have, by kind; the approval completes the quorum."""
     verdict = Verdict(answer="pass", findings=(NOTE,))
@@ -39,7 +44,6 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.ClickRefused(actor=b.ANA, what="confirm", finding=NOTE),
         e.Reminded(),
         e.Denied(actor=b.BEN),
-        e.Reminded(),
         e.Expired(),
         e.Started(worker="w1", tokens={INSTANCE: 1}),
         e.StepStarted.model_validate(DONE),
@@ -56,6 +60,8 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.Held(findings=(NOTE,)),
         e.Unknown(findings=(NOTE,)),
         e.Proved(proofs={INSTANCE: proof}, findings=(NOTE,)),
+        e.BakeStarted(until=b.NOW + 300.0, readings={INSTANCE: BAKE}),
+        e.Baked(findings=(NOTE,)),
         e.Succeeded(knob="TARGET_CTAS", order="co-restart", was={INSTANCE: None}, now={INSTANCE: "512"}, took_s=80.25),
         e.RolledBack(findings=(NOTE,)),
         e.Aborted(findings=(NOTE,)),

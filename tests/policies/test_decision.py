@@ -27,6 +27,7 @@ def case_of(fleet: Fleet, records: Sequence[Record] = (), now: float = b.NOW, **
         actor=Actor(id="U0ANA", roles=tuple(given.get("roles", ("engineers",)))),
         fleet=fleet,
         knob=fleet.knobs["TARGET_CTAS"],
+        services=fleet.knobs["TARGET_CTAS"].on,
         value=given.get("value", "512"),
         evidence=tuple(records),
         now=now,

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter
 
 from policies.events import Succeeded
 from policies.finding import Finding
-from policies.intents import Intent
+from policies.intents import KnobIntent
 from policies.planning.goal import Goal, goal
 from tests.policies import builders as b
 
 CASES = b.golden("plans/goal.json")
-INTENT: TypeAdapter[Intent] = TypeAdapter(Intent)
+INTENT: TypeAdapter[KnobIntent] = TypeAdapter(KnobIntent)
 
 
 def by_instance(given: Any, instances: tuple[str, ...]) -> dict[str, str | None]:

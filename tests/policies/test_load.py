@@ -8,6 +8,7 @@ from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet, HttpCheck
 from policies.load import in_flight, oldest_over_s, plan_load
+from policies.planning.steps import instances_of
 from tests.policies import builders as b
 
 ENGINE = """\
@@ -45,7 +46,7 @@ def load(order: str, *, router: str | None, decode: str | None = ENGINE, stop_s:
         decode=metered(b.unit("decode@gpu1", timeout_stop_s=stop_s), decode),
         router=metered(b.unit("router@gpu1"), router),
     )
-    return list(plan_load(fleet(), order, ("decode@gpu1",), facts))
+    return list(plan_load(fleet(), instances_of(fleet(), order), ("decode@gpu1",), facts))
 
 
 def codes(found: list[Finding]) -> list[str]:

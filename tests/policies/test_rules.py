@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.fleet import Freeze
+from policies.fleet import EvidenceNeed, Freeze
 from policies.rules import evidence, freeze
 from tests.policies import builders as b
 from tests.policies.test_decision import WORDS, case_of
@@ -53,7 +53,8 @@ def test_each_rule_that_needs_evidence_is_judged() -> None:
 
 def test_records_of_this_value_come_newest_first() -> None:
     records = [b.record(id="old", at=1.0), b.record(id="new", at=2.0), b.record(id="other", value="256")]
-    assert [r.id for r in evidence.fitting(case_of(b.fleet(), records))] == ["new", "old"]
+    need = EvidenceNeed(metric="output_throughput", at_least="observed")
+    assert [r.id for r in evidence.fitting(case_of(b.fleet(), records), "TARGET_CTAS", need)] == ["new", "old"]
 
 
 @pytest.mark.parametrize("case", FREEZES, ids=b.ids(FREEZES))

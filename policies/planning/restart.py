@@ -1,0 +1,87 @@
+"""The plan of a restart that changes nothing: the same steps and gates, and nothing to undo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.facts import UnitFacts
+from policies.finding import Finding
+from policies.fleet import Fleet
+from policies.intents import Restart
+from policies.plan import Estimate, Plan
+from policies.planning.knob import Planning
+from policies.planning.steady import steady
+from policies.planning.steps import files, instances_of, not_loaded, preflight, steps
+
+
+@dataclass(frozen=True, slots=True)
+class RestartGoal:
+    """Which instances, in which order (service@host), under the name that a person sees."""
+
+    order: str
+    instances: tuple[str, ...]
+
+
+def restart_goal(intent: Restart, fleet: Fleet) -> RestartGoal | Finding:
+    """What a scope comes down to: a service, the services of a host, or one instance; sorted by what needs what.
+
+    With an order (`via ORDER`) that whole order is restarted, and the scope must be in it.
+    """
+    chosen = _chosen(intent.scope, fleet)
+    if isinstance(chosen, Finding):
+        return chosen
+    if intent.order is None:
+        return RestartGoal(intent.scope, tuple(sorted(chosen, key=lambda i: _depth(fleet, i.split("@")[0]))))
+    if intent.order not in fleet.restarts:
+        values: dict[str, str | int | float | None] = {"order": intent.order, "orders": ", ".join(fleet.restarts)}
+        return Finding(code="plan.no-such-restart-order", effect="refuse", values=values)
+    ordered = instances_of(fleet, intent.order)
+    if not set(chosen) <= set(ordered):
+        values = {"order": intent.order, "scope": intent.scope, "services": ", ".join(fleet.restarts[intent.order])}
+        return Finding(code="plan.scope-not-in-order", effect="refuse", values=values)
+    return RestartGoal(intent.order, ordered)
+
+
+def _chosen(scope: str, fleet: Fleet) -> tuple[str, ...] | Finding:
+    everywhere = tuple(i for service in fleet.services for i in fleet.instances(service))
+    if scope in fleet.services and scope in fleet.hosts:
+        return Finding(code="plan.scope-is-two-things", effect="refuse", values={"scope": scope})
+    chosen = tuple(i for i in everywhere if scope in {i, *i.split("@", 1)})
+    if not chosen:
+        known = ", ".join((*fleet.services, *fleet.hosts))
+        return Finding(code="plan.no-such-scope", effect="refuse", values={"scope": scope, "known": known})
+    return chosen
+
+
+def _depth(fleet: Fleet, service: str) -> int:
+    """0 for a service that needs nothing, else one more than the deepest that it needs."""
+    return max((_depth(fleet, need) + 1 for need in fleet.services[service].needs), default=0)
+
+
+def plan_restart(
+    fleet: Fleet,
+    goal: RestartGoal,
+    facts: Mapping[str, UnitFacts],
+    policy: tuple[Finding, ...],
+    estimate: Estimate | None,
+) -> Planning:
+    """The one plan, or why a unit cannot be restarted."""
+    refusals = not_loaded(goal.instances, facts)
+    if refusals:
+        return Planning((), tuple(refusals))
+    plan = Plan(
+        order=goal.order,
+        fleet_sha256=fleet.sha256,
+        knob=None,
+        value=None,
+        targets=(),
+        steps=steps(fleet, goal.instances, facts, {}, {}),
+        undo=(),
+        files=files(goal.instances, facts),
+        incarnations=tuple((i, steady(facts[i])) for i in goal.instances),
+        policy=policy,
+        warnings=preflight(fleet, goal.instances, facts),
+        estimate=estimate,
+    )
+    return Planning((plan,), ())

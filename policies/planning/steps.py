@@ -1,0 +1,121 @@
+"""Steps, files and preflight that every plan of restarts is made of, whatever it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from policies.facts import UnitFacts
+from policies.finding import Finding
+from policies.fleet import Fleet
+from policies.plan import FileState, GateKind, RestartStep, Step, WriteStep
+from policies.planning.placement import Placement
+from policies.planning.steady import crash_looping, steady
+
+LIFE: tuple[GateKind, ...] = ("incarnation", "port", "health")
+
+
+def instances_of(fleet: Fleet, order: str) -> tuple[str, ...]:
+    """service@host of everything that a restart order of the fleet file restarts, in its order."""
+    return tuple(i for service in fleet.restarts[order] for i in fleet.instances(service))
+
+
+def steps(
+    fleet: Fleet,
+    instances: Sequence[str],
+    facts: Mapping[str, UnitFacts],
+    placements: Mapping[str, Placement],
+    value_gates: Mapping[str, tuple[GateKind, ...]],
+) -> tuple[Step, ...]:
+    """Writes and restarts, one instance after the other; the last gate is the canary where one reaches what is touched.
+
+    placements: the drop-ins that change. value_gates: further gates of the instances whose value changes.
+    """
+    made: list[Step] = []
+    for instance in instances:
+        unit = facts[instance]
+        placement = placements.get(instance)
+        if placement is not None and placement.before != placement.after:
+            made.append(
+                WriteStep(
+                    host=unit.host,
+                    service=unit.service,
+                    unit=unit.unit,
+                    path=unit.dropin_path,
+                    before=placement.before,
+                    text=placement.after,
+                )
+            )
+        made.append(_restart(fleet, unit, value_gates.get(instance)))
+    touched = tuple(facts[i].service for i in instances)
+    canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, touched)]
+    if canaried and isinstance(made[-1], RestartStep):
+        made[-1] = made[-1].model_copy(update={"gates": (*made[-1].gates, "canary")})
+    return tuple(made)
+
+
+def _restart(fleet: Fleet, unit: UnitFacts, value_gates: tuple[GateKind, ...] | None) -> RestartStep:
+    manager = ("--user",) if fleet.hosts[unit.host].manager == "user" else ()
+    return RestartStep(
+        host=unit.host,
+        service=unit.service,
+        unit=unit.unit,
+        argv=("systemctl", *manager, "restart", "--no-block", unit.unit),
+        before=steady(unit),
+        changed=value_gates is not None,
+        gates=(*LIFE, *(value_gates or ())),
+    )
+
+
+def reaches(fleet: Fleet, service: str, touched: tuple[str, ...]) -> bool:
+    """Whether the service is touched, or needs one that is, directly or through others."""
+    return service in touched or any(reaches(fleet, need, touched) for need in fleet.services[service].needs)
+
+
+def files(instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[FileState, ...]:
+    """Every file that systemd reads for these units, and our drop-in where it does not exist yet."""
+    states: list[FileState] = []
+    for instance in instances:
+        unit = facts[instance]
+        read = (unit.fragment, *unit.dropins, *unit.env_files)
+        states += [FileState(host=unit.host, path=f.path, sha256=f.sha256, mode=f.mode) for f in read]
+        if all(f.path != unit.dropin_path for f in read):
+            states.append(FileState(host=unit.host, path=unit.dropin_path, sha256=None, mode=None))
+    return tuple(dict.fromkeys(states))
+
+
+def not_loaded(instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> list[Finding]:
+    """Units that systemd cannot start."""
+    return [
+        Finding(
+            code="plan.unit-not-loaded",
+            effect="refuse",
+            values={"instance": name, "unit": facts[name].unit, "load_state": facts[name].load_state},
+        )
+        for name in instances
+        if facts[name].load_state != "loaded"
+    ]
+
+
+def preflight(fleet: Fleet, instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[Finding, ...]:
+    """What is already wrong and would be blamed on the restart."""
+    found: list[Finding] = []
+    for instance in instances:
+        unit = facts[instance]
+        values: dict[str, str | int | float | None] = {"instance": instance, "unit": unit.unit}
+        if unit.active_state != "active":
+            found.append(
+                Finding(
+                    code="plan.not-active-now",
+                    effect="warn",
+                    values={**values, "state": unit.active_state, "result": unit.result},
+                )
+            )
+        elif crash_looping(unit):
+            found.append(
+                Finding(code="plan.crash-looping", effect="warn", values={**values, "restarts": unit.n_restarts})
+            )
+        boot_s = fleet.services[unit.service].health.boot_s
+        if unit.type == "notify" and unit.timeout_start_s is not None and unit.timeout_start_s < boot_s:
+            limits = {"timeout_start_s": unit.timeout_start_s, "boot_s": boot_s}
+            found.append(Finding(code="plan.start-timeout-short", effect="warn", values={**values, **limits}))
+    return tuple(found)
