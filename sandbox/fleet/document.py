@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 from pydantic import JsonValue
@@ -30,10 +30,12 @@ class HostEntry:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Chat user ids of the two roles."""
+    """Chat user ids of the two roles; terminal users with theirs; the channel for what is asked at a terminal."""
 
     engineers: Sequence[str] = ("U01ANA", "U02BEN")
     approvers: Sequence[str] = ("U02BEN",)
+    names: Mapping[str, str] = field(default_factory=lambda: {"ana": "U01ANA", "ben": "U02BEN"})
+    channel: str = "C0SERVING"
 
 
 def fleet_text(
@@ -85,6 +87,8 @@ def fleet_text(
                 "refuted_by": "uptime_s > 3600 or ttft_s not falling",
             },
         },
+        "people": {**people.names},
+        "channel": people.channel,
         "roles": {"engineers": {"users": [*people.engineers]}, "approvers": {"users": [*people.approvers]}},
         "rules": _rules(),
     }

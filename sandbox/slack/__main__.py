@@ -19,11 +19,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--reference", type=Path, help="folder with method-ref/ and block-kit/")
     parser.add_argument("--user", action="append", default=[], metavar="NAME", help="a member to start with")
     parser.add_argument("--channel", default="ops", help="a channel with the bot and these members")
+    parser.add_argument("--request-url", help="HTTP mode: where the app takes requests; without it, Socket Mode")
+    parser.add_argument("--signing-secret", default="", help="what requests are signed with in HTTP mode")
     args = parser.parse_args(argv)
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    sandbox = SlackSandbox(reference=args.reference)
+    sandbox = SlackSandbox(reference=args.reference, request_url=args.request_url, signing_secret=args.signing_secret)
     users = [sandbox.workspace.add_user(name) for name in args.user]
     channel = sandbox.workspace.add_channel(args.channel, [user.id for user in users])
     with sandbox.start(port=args.port):

@@ -19,12 +19,14 @@ class CuttableProtocol(H11Protocol):
     """Keeps its transport findable by the client's address."""
 
     def connection_made(self, transport: Any) -> None:
+        """Remember the transport."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         self._peer = (peer[0], peer[1])
         _TRANSPORTS[self._peer] = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
         _TRANSPORTS.pop(self._peer, None)
         super().connection_lost(exc)
 
