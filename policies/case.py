@@ -42,9 +42,9 @@ class Case:
 
     def _matches(self, rule: Rule) -> bool:
         match = rule.match
-        kind = "deploy" if self.knob is None else "knob"
+        kinds = {None, "knob"} if self.knob is not None else {None, "deploy", "restart"}
         return (
-            match.kind in {None, kind}
+            match.kind in kinds
             and match.intent in {None, self.intent}
             and match.knob in {None, self.knob.name if self.knob is not None else None}
             and (match.service is None or match.service in self.services)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_all_refusals_come_at_once() -> None:
 def test_a_refusal_names_the_line_of_the_rule() -> None:
     refused = decide(case_of(b.fleet(), roles=())).findings[0]
     assert refused.values == {"actor": "U0ANA", "role": "engineers", "line": 40}
+
+
+@pytest.mark.parametrize(("kind", "quorum"), [("restart", 2), ("deploy", 2), ("knob", 1), (None, 2)])
+def test_a_restart_that_changes_nothing_is_judged_by_rules_about_restarts_and_deploys(
+    kind: str | None, quorum: int
+) -> None:
+    all_kinds = {**b.RULE, "match": {}}
+    strict = {**b.RULE, "match": {"kind": kind}, "approvals": 2}
+    case = replace(case_of(b.fleet(rules=(all_kinds, strict)), intent="restart"), knob=None, value=None)
+    assert decide(case).approvals == quorum
 
 
 RULES = st.fixed_dictionaries(
