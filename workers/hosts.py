@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from policies.errors import OpsError
 from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet
 from workers.executors.answers import HttpAsk, unit_ask
@@ -15,6 +16,8 @@ from workers.shells import Shell
 
 # MaxSessions is 10 and sessions that just closed still count: hosts are many, channels a host few.
 HOSTS_AT_ONCE = 20
+# Units: seconds that warming takes at most: a host that is away is met by the call that needs it
+WARM_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,27 @@ class Hosts:
 
     def at(self, host: str) -> SystemdHost:
         """The executor of one host."""
-        return SystemdHost(self._shell, self._fleet.hosts[host])
+        return SystemdHost(self._shell, self._fleet.hosts[host], stay=True)
+
+    def warm(self, hosts: Iterable[str], *, within_s: float = WARM_S) -> dict[str, OpsError]:
+        """Have connections and helpers of these hosts ready, all at once; gives the errors by host.
+
+        Nothing depends on it but the time that the first call takes.
+        """
+        names = list(dict.fromkeys(hosts))
+
+        def warm(host: str) -> OpsError | None:
+            try:
+                self.at(host).warm(within_s=within_s)
+            except OpsError as error:
+                return error
+            return None
+
+        if not names:
+            return {}
+        with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(names)), thread_name_prefix="warm") as pool:
+            answers = dict(zip(names, pool.map(warm, names), strict=True))
+        return {name: error for name, error in answers.items() if error is not None}
 
     def observe(
         self, instances: Sequence[str], variables: Sequence[str], probes: dict[str, Sequence[HttpAsk]] | None = None

@@ -15,7 +15,8 @@ from policies.fleet import Host, HttpCheck, Service
 from workers.executors.answers import HttpAsk, UnitAsk, unit_ask
 from workers.executors.helper import BOOT, SOURCE, HelperCall, helper_for
 from workers.executors.systemd import CALL_S, SystemdHost
-from workers.shells import Done
+from workers.shells import Done, NoRoom, Session
+from workers.shells.kept import Kept
 from workers.shells.local import LocalShell
 
 HOST = Host(name="gpu1", address="192.0.2.1", user="ops", manager="user")
@@ -39,6 +40,16 @@ class Canned:
     ) -> Done:
         self.argv, self.stdin, self.deadline_s = argv, stdin, deadline_s
         return self._done
+
+    def open(self, host: Host, argv: Sequence[str], *, prefix: bytes = b"", deadline_s: float) -> Session:
+        raise NoRoom("canned answers only")
+
+    @property
+    def kept(self) -> Kept:
+        return Kept(lambda host, program, deadline_s: self.open(host, program.argv, deadline_s=deadline_s))
+
+    def close(self) -> None:
+        self.kept.close()
 
     @property
     def request(self) -> dict[str, Any]:

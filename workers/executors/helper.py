@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Self
 
+from policies.errors import HostRefused
 from policies.fleet import Host
+from workers.shells import NoRoom, Session
+from workers.shells.kept import Program
 
+VERSION = 1
 PYTHON = "/usr/bin/python3"
+# Units: seconds. A helper that is asked nothing for so long ends; above `kept.KEEP_S`, so that none ends as it is asked
+IDLE_S = 120.0
+HELLO_MAX_BYTES = 65536
 SOURCE = Path(__file__).resolve().parents[1] / "hosthelper.py"
 
 # reads `LENGTH\n` and so many bytes of source, and runs them; the rest of stdin is theirs. Nothing is read ahead: the
@@ -51,9 +59,36 @@ class HelperCall:
         """A helper that stands on the host, e.g. the one command that a sudoers line allows."""
         return cls(argv)
 
+    @property
+    def prefix(self) -> bytes:
+        """What is written to the command before the first request."""
+        return b"%d\n%b" % (len(self.source), self.source) if self.source else b""
+
     def stdin(self, request: bytes) -> bytes:
-        """What is written to the command."""
-        return b"%d\n%b%b" % (len(self.source), self.source, request) if self.source else request
+        """What is written to a command that answers this one request."""
+        return self.prefix + request
+
+    def resident(self, scope: str) -> Program:
+        """The same command, staying: it ends with its stdin, or after `IDLE_S` without a request."""
+        asked = {"v": VERSION, "verb": "hello", "scope": scope, "idle_s": IDLE_S}
+
+        def greet(session: Session, deadline_s: float) -> None:
+            line = session.call(json.dumps(asked).encode(), deadline_s=deadline_s, max_output_bytes=HELLO_MAX_BYTES)
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                answer = None
+            if not isinstance(answer, dict) or answer.get("ok") is not True:
+                raise NoRoom(f"no helper that stays: {line[:200].decode('utf-8', 'replace')}")
+            if self.sha256 and answer.get("helper") != self.sha256:
+                raise HostRefused(
+                    f"another helper answered than the one that was sent, nothing was done: it is"
+                    f" {str(answer.get('helper'))[:12]}, expected {self.sha256[:12]}",
+                    code="other-helper",
+                    hint="something on the host replaces the program that was sent; look at the login shell and sudo",
+                )
+
+        return Program(self.argv, self.prefix, greet)
 
 
 def helper_for(host: Host) -> HelperCall:

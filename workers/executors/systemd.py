@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from policies.errors import HostAnswerLost, HostRefused, OpsError
+from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, OpsError
 from policies.facts import Incarnation
 from policies.fleet import Host, HttpCheck
 from policies.model import Model
 from workers.executors.answers import Fenced, HttpAsk, Issued, Observed, UnitAsk, Waited, Written
-from workers.executors.helper import HelperCall, helper_for
-from workers.shells import Done, Shell
+from workers.executors.helper import VERSION, HelperCall, helper_for
+from workers.shells import Done, NoRoom, Shell
+from workers.shells.kept import Program
 
-VERSION = 1
 # Units: seconds, for one call beside what it waits for: systemd answers in well under a second, a lock or a
 # daemon-reload of a large host in a few
 CALL_S = 45.0
@@ -28,12 +29,29 @@ Answer = TypeVar("Answer", bound=Model)
 
 
 class SystemdHost:
-    """One host's units, through a `Shell`. `helper` says how the host helper is started there."""
+    """One host's units, through a `Shell`. `helper` says how the host helper is started there.
 
-    def __init__(self, shell: Shell, host: Host, *, helper: HelperCall | None = None) -> None:
+    `stay`: a helper that is kept running on the host is asked where one can be had. Else each call starts one.
+    """
+
+    def __init__(self, shell: Shell, host: Host, *, helper: HelperCall | None = None, stay: bool = False) -> None:
         self.host = host
         self._shell = shell
         self._helper = helper or helper_for(host)
+        self._resident = self._helper.resident(host.manager) if stay else None
+
+    def warm(self, *, within_s: float) -> None:
+        """Have a connection, and a helper that stays, ready for the first call.
+
+        Raises: HostUnreachable.
+        """
+        if self._resident is None:
+            return
+        try:
+            session = self._shell.kept.take(self.host, self._resident, deadline_s=within_s)
+        except NoRoom:
+            return
+        self._shell.kept.give_back(self.host, self._resident, session)
 
     def observe(self, units: Sequence[UnitAsk], probes: Sequence[HttpAsk] = ()) -> Observed:
         """Look at units and ask endpoints; changes nothing.
@@ -128,13 +146,7 @@ class SystemdHost:
         self, verb: str, fields: dict[str, Any], model: type[Answer], *, mutates: bool = False, wait_s: float = 0.0
     ) -> Answer:
         request = {"v": VERSION, "verb": verb, "scope": self.host.manager, **fields}
-        done = self._shell.run(
-            self.host,
-            self._helper.argv,
-            stdin=self._helper.stdin(json.dumps(request).encode()),
-            deadline_s=CALL_S + wait_s,
-            max_output_bytes=ANSWER_MAX_BYTES,
-        )
+        done = self._exchange(json.dumps(request).encode(), deadline_s=CALL_S + wait_s)
         answer = _document(done)
         if answer is not None and answer.get("ok") is False:
             raise HostRefused(
@@ -161,6 +173,41 @@ class SystemdHost:
         if mutates:
             raise HostAnswerLost(message, hint="ask the host what happened before anything is repeated")
         raise OpsError(message, hint="run the helper by hand on the host to see what it says")
+
+    def _exchange(self, request: bytes, *, deadline_s: float) -> Done:
+        """Ask the helper that stays; where there is none, or it turns out to have ended before, start one for this."""
+        until = monotonic() + deadline_s
+        for _ in range(2 if self._resident else 0):
+            try:
+                done = self._ask_resident(self._resident, request, until)
+            except NoRoom:
+                break
+            if done is not None:
+                return done
+        return self._shell.run(
+            self.host,
+            self._helper.argv,
+            stdin=self._helper.stdin(request),
+            deadline_s=until - monotonic() if self._resident else deadline_s,
+            max_output_bytes=ANSWER_MAX_BYTES,
+        )
+
+    def _ask_resident(self, program: Program | None, request: bytes, until: float) -> Done | None:
+        """The answer of a helper that stays; None when it had ended as it waited and nothing was sent.
+
+        Raises: NoRoom, HostUnreachable, HostRefused, HostAnswerLost.
+        """
+        if program is None:
+            return None
+        session = self._shell.kept.take(self.host, program, deadline_s=until - monotonic())
+        begun = monotonic()
+        try:
+            line = session.call(request, deadline_s=until - begun, max_output_bytes=ANSWER_MAX_BYTES)
+        except HostUnreachable:
+            return None
+        finally:
+            self._shell.kept.give_back(self.host, program, session)
+        return Done(0, line, session.said, monotonic() - begun)
 
 
 # names on the wire -> ours

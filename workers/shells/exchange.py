@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 from time import monotonic
 
 import paramiko
 
-from policies.errors import HostUnreachable
 from policies.fleet import Host
 from workers.shells import GRACE_S, Done
-from workers.shells.link import Bell, Link
-from workers.shells.vendor import FAILURES, lost, unreachable
+from workers.shells.link import Link
+from workers.shells.outputs import Outputs
+from workers.shells.vendor import FAILURES, lost, refused, unreachable
 
-READ_BYTES = 1 << 20
-# output that was read before the peer is told that it may send as much again
-WINDOW_STEP_BYTES = 1 << 18
 # Units: seconds. While waiting: for an exit status that comes alone, and for room to write.
 TICK_S = 0.1
 WRITE_TICK_S = 0.01
@@ -32,8 +28,7 @@ class Exchange:
         self._cap = max_output_bytes
         self._out, self._err = bytearray(), bytearray()
         self._truncated = False
-        self._unacknowledged = 0
-        self._bell = Bell()
+        self._arriving = Outputs(link, channel)
         self._last_byte_at: float | None = None  # counted from the exit status on
         self.timed_out = False
 
@@ -44,8 +39,6 @@ class Exchange:
         no exit status came.
         """
         started = monotonic()
-        self._channel.in_buffer.set_event(self._bell)
-        self._channel.in_stderr_buffer.set_event(self._bell)
         try:
             if not self._link.is_active() or self._channel.closed:
                 raise unreachable(self._host, EOFError())
@@ -55,7 +48,7 @@ class Exchange:
                 self._talk(memoryview(stdin))
             except FAILURES as error:
                 # the request may have left in part or as a whole: say unknown
-                if self._status() is None:
+                if self._arriving.status is None:
                     raise lost(self._host, error) from error
             return self._result(monotonic() - started)
         finally:
@@ -65,8 +58,8 @@ class Exchange:
         """Write and read until the output ends, or the grace after the exit status, or the deadline."""
         eof_sent = False
         while True:
-            self._bell.reset()
-            ended = bool(self._channel.eof_received) or self._channel.closed
+            self._arriving.bell.reset()
+            ended = self._arriving.ended
             read = self._read()
             wrote = 0
             if stdin:
@@ -75,10 +68,10 @@ class Exchange:
             if not stdin and not eof_sent:
                 self._link.send_eof(self._channel, until=self._until)
                 eof_sent = True
-            if not read and ended and (self._status() is not None or self._channel.closed):
+            if not read and ended and (self._arriving.status is not None or self._channel.closed):
                 return
             now = monotonic()
-            if self._status() is not None:
+            if self._arriving.status is not None:
                 if read or self._last_byte_at is None:
                     self._last_byte_at = now
                 if now - self._last_byte_at >= GRACE_S:
@@ -88,51 +81,26 @@ class Exchange:
                 return
             if not read and not wrote:
                 tick = WRITE_TICK_S if stdin and not self._channel.closed else TICK_S
-                self._bell.wait(min(tick, self._until - now))
+                self._arriving.bell.wait(min(tick, self._until - now))
 
     def _read(self) -> int:
         """Take what is there from stdout and stderr; beyond the cap it is read and dropped."""
-        count = 0
-        for pipe, kept in ((self._channel.in_buffer, self._out), (self._channel.in_stderr_buffer, self._err)):
-            if pipe.read_ready():
-                data = pipe.read(READ_BYTES, 0.0)
-                room = self._cap - len(kept)
-                kept.extend(data[: max(room, 0)])
-                self._truncated = self._truncated or len(data) > room
-                count += len(data)
-        self._unacknowledged += count
-        if self._unacknowledged >= WINDOW_STEP_BYTES:
-            self._link.give_window(self._channel, self._unacknowledged, until=self._until)
-            self._unacknowledged = 0
-        return count
-
-    def _status(self) -> int | None:
-        """Exit status, 128 + n for signal n, None while unknown."""
-        notes = self._link.notes.get(self._channel.chanid)
-        if notes is not None and notes.signal:
-            return 128 + signal_number(notes.signal)
-        return self._channel.exit_status if self._channel.exit_status >= 0 else None
+        out, err = self._arriving.take(self._until)
+        for data, kept in ((out, self._out), (err, self._err)):
+            room = self._cap - len(kept)
+            kept.extend(data[: max(room, 0)])
+            self._truncated = self._truncated or len(data) > room
+        return len(out) + len(err)
 
     def _result(self, took_s: float) -> Done:
-        status = self._status()
+        status = self._arriving.status
         notes = self._link.notes[self._channel.chanid]
         if status is not None:
             return Done(status, bytes(self._out), bytes(self._err), took_s, notes.signal, self._truncated)
         if notes.refused:
-            raise HostUnreachable(
-                f"host '{self._host.name}' refused to run a command, nothing was done",
-                hint=f"check what user '{self._host.user}' may do there (ForceCommand, restrict, the login shell)",
-            )
+            raise refused(self._host)
         if self.timed_out:
             raise lost(self._host, f"no end within {took_s:.1f} s")
         if not self._link.is_active():
             raise lost(self._host, self._link.get_exception() or EOFError())
         raise lost(self._host, "the host closed the session without an exit status")
-
-
-def signal_number(name: str) -> int:
-    """Number of `KILL`, `TERM`, ...; 0 for a name that this system does not know."""
-    try:
-        return signal.Signals[f"SIG{name}"].value
-    except KeyError:
-        return 0

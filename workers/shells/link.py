@@ -43,6 +43,14 @@ HEADER_BYTES = 64
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 
+class NotSent(EOFError):
+    """The connection is gone, and nothing of the message has left."""
+
+
+class NotSentInTime(TimeoutError):
+    """Time was over before anything of the message left."""
+
+
 @dataclass(slots=True)
 class Notes:
     """What the reader thread heard about one channel and the library does not keep."""
@@ -79,12 +87,12 @@ class Link(paramiko.Transport):
     def ordered(self, channel: paramiko.Channel, make: Callable[[], paramiko.Message | None], *, until: float) -> bool:
         """Send the message that `make` gives, so that it cannot come after a CLOSE. False: closed, or nothing to send.
 
-        Raises: TimeoutError when a key exchange or a peer that reads nothing lasts beyond `until`; EOFError when the
-        connection is gone.
+        Raises: NotSentInTime when a key exchange lasts beyond `until`, NotSent when the connection is gone: nothing of
+        the message has left; TimeoutError, EOFError, OSError when it may have.
         """
         while self.active:
             if not self.clear_to_send.wait(min(0.1, max(0.0, until - monotonic()))) and monotonic() >= until:
-                raise TimeoutError("a key exchange did not end")
+                raise NotSentInTime("a key exchange did not end")
             with self.clear_to_send_lock:
                 if not self.clear_to_send.is_set():
                     continue
@@ -95,7 +103,7 @@ class Link(paramiko.Transport):
                     with self.writing(until):
                         self._send_message(message)  # type: ignore[attr-defined]  # not in the stubs
                     return True
-        raise EOFError
+        raise NotSent
 
     def request_exec(self, channel: paramiko.Channel, command: str, *, until: float) -> bool:
         """Ask for a command without waiting: `channel.event` is set when the host answers. False: already closed."""

@@ -14,7 +14,9 @@ from typing import IO, cast
 
 from policies.errors import HostAnswerLost, HostUnreachable
 from policies.fleet import Host
-from workers.shells import GRACE_S, Done
+from workers.shells import GRACE_S, Done, Session
+from workers.shells.kept import Kept, Program
+from workers.shells.local_session import LocalSession
 
 CHUNK_BYTES = 1 << 16
 
@@ -25,27 +27,19 @@ class LocalShell:
     def __init__(self, *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
         self._env = dict(env) if env is not None else None
         self._cwd = cwd
+        self._kept = Kept(self._open_program)
+
+    @property
+    def kept(self) -> Kept:
+        """Sessions that wait for their next line."""
+        return self._kept
 
     def run(
         self, host: Host, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float, max_output_bytes: int
     ) -> Done:
         """Run `argv`; see `Shell.run`. At the deadline the command and its children are killed."""
         started = monotonic()
-        try:
-            process = subprocess.Popen(
-                list(argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._env,
-                cwd=self._cwd,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise HostUnreachable(
-                f"'{argv[0]}' cannot be started on host '{host.name}', nothing was done: {error.strerror}",
-                hint="check that the program exists and may be run",
-            ) from error
+        process = self._start(host, argv)
         talk = _Talk(process, stdin, max_output_bytes, started + deadline_s)
         try:
             talk.run()
@@ -67,6 +61,36 @@ class LocalShell:
             name,
             talk.truncated,
         )
+
+    def open(self, host: Host, argv: Sequence[str], *, prefix: bytes = b"", deadline_s: float) -> Session:
+        """Start `argv` and leave it running; see `Shell.open`."""
+        session = LocalSession(host, self._start(host, argv))
+        session.start(prefix, until=monotonic() + deadline_s)
+        return session
+
+    def close(self) -> None:
+        """End every session that waits."""
+        self._kept.close()
+
+    def _open_program(self, host: Host, program: Program, deadline_s: float) -> Session:
+        return self.open(host, program.argv, prefix=program.prefix, deadline_s=deadline_s)
+
+    def _start(self, host: Host, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._env,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise HostUnreachable(
+                f"'{argv[0]}' cannot be started on host '{host.name}', nothing was done: {error.strerror}",
+                hint="check that the program exists and may be run",
+            ) from error
 
 
 class _Talk:

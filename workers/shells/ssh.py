@@ -20,11 +20,14 @@ import paramiko
 
 from policies.errors import HostUnreachable, OpsError
 from policies.fleet import Host
-from workers.shells import Done
+from workers.shells import Done, NoRoom, Session
 from workers.shells.connect import Login, connect, load_login
 from workers.shells.exchange import Exchange
+from workers.shells.fork import must_be_own
 from workers.shells.hostkeys import KnownHosts
+from workers.shells.kept import Kept, Program
 from workers.shells.link import Link
+from workers.shells.session import LinkSession
 from workers.shells.vendor import FAILURES, unreachable
 
 # sshd's MaxSessions is 10, and a session that was just closed still counts for a moment
@@ -70,7 +73,13 @@ class SshPool:
         self._peers: dict[tuple[str, int, str, str | None], _Peer] = {}
         self._links: weakref.WeakSet[Link] = weakref.WeakSet()
         self._closed = False
+        self._kept = Kept(self._open_program)
         _pools.add(self)
+
+    @property
+    def kept(self) -> Kept:
+        """Sessions that wait for their next line."""
+        return self._kept
 
     def run(
         self, host: Host, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float, max_output_bytes: int
@@ -79,12 +88,14 @@ class SshPool:
         started = monotonic()
         until = started + deadline_s
         peer = self._peer(host)
-        if not peer.slots.acquire(timeout=deadline_s):
-            raise HostUnreachable(
-                f"{MAX_CHANNELS} commands already run on host '{host.name}' and none ended within {deadline_s:g} s,"
-                " nothing was done",
-                hint="try again when they have ended",
-            )
+        if not peer.slots.acquire(blocking=False):
+            self._kept.drop(host)  # sessions that only wait take no command its place
+            if not peer.slots.acquire(timeout=deadline_s):
+                raise HostUnreachable(
+                    f"{MAX_CHANNELS} commands already run on host '{host.name}' and none ended within {deadline_s:g} s,"
+                    " nothing was done",
+                    hint="try again when they have ended",
+                )
         try:
             link, channel = self._channel(host, peer, until)
             exchange = Exchange(host, link, channel, until=until, max_output_bytes=max_output_bytes)
@@ -95,6 +106,31 @@ class SshPool:
                 self._release(peer, link, channel, until, retire=exchange.timed_out)
         finally:
             peer.slots.release()
+
+    def open(self, host: Host, argv: Sequence[str], *, prefix: bytes = b"", deadline_s: float) -> Session:
+        """Start `argv` and leave it running; see `Shell.open`."""
+        until = monotonic() + deadline_s
+        peer = self._peer(host)
+        if not peer.slots.acquire(blocking=False):
+            raise NoRoom(f"{MAX_CHANNELS} commands already run on host '{host.name}', nothing was done")
+        try:
+            link, channel = self._channel(host, peer, until, patient=False)
+        except BaseException:
+            peer.slots.release()
+            raise
+
+        def release(retire: bool) -> None:
+            try:
+                self._release(peer, link, channel, monotonic(), retire=retire)
+            finally:
+                peer.slots.release()
+
+        session = LinkSession(host, link, channel, release)
+        session.start(shlex.join(argv), prefix, until=until)
+        return session
+
+    def _open_program(self, host: Host, program: Program, deadline_s: float) -> Session:
+        return self.open(host, program.argv, prefix=program.prefix, deadline_s=deadline_s)
 
     def warm(self, hosts: Sequence[Host]) -> dict[str, OpsError]:
         """Open the connections of `hosts` in parallel; gives the errors by host name."""
@@ -118,6 +154,7 @@ class SshPool:
         """End every connection. Commands that still run lose their answer."""
         if os.getpid() != self._pid:
             return
+        self._kept.close()
         with self._lock:
             self._closed = True
             links = list(self._links)
@@ -127,18 +164,17 @@ class SshPool:
             link.join(timeout=2.0)
 
     def _peer(self, host: Host) -> _Peer:
-        if os.getpid() != self._pid:
-            raise OpsError(
-                f"this ssh pool belongs to process {self._pid} and was used in process {os.getpid()}",
-                hint="make a pool in the process that uses it; a connection cannot be shared across a fork",
-            )
+        must_be_own(self._pid, "ssh pool")
         with self._lock:
             if self._closed:
                 raise OpsError("this ssh pool is closed", hint="make a new one")
             return self._peers.setdefault((host.address, host.port, host.user, host.host_key), _Peer())
 
-    def _channel(self, host: Host, peer: _Peer, until: float) -> tuple[Link, paramiko.Channel]:
-        """An open channel. Nothing is sent on it yet, so every failure may be met with a new try."""
+    def _channel(self, host: Host, peer: _Peer, until: float, *, patient: bool = True) -> tuple[Link, paramiko.Channel]:
+        """An open channel. Nothing is sent on it yet, so every failure may be met with a new try.
+
+        Raises: HostUnreachable; NoRoom instead of trying again on a host that opens no more, unless `patient`.
+        """
         give_up = min(until, monotonic() + BUSY_S)
         fresh = False
         tries = 0
@@ -151,6 +187,10 @@ class SshPool:
             except FAILURES as error:
                 alive = link.is_active() and not _timed_out(error)
                 self._give_back(peer, link, retire=not alive)
+                if alive and not patient:
+                    raise NoRoom(unreachable(host, error).message) from error
+                if alive:
+                    self._kept.drop(host)
                 tries += 1
                 pause_s = _random.uniform(0.01, 0.03) * tries
                 refused = isinstance(error, paramiko.ChannelException) and error.code != 2

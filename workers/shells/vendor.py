@@ -103,3 +103,11 @@ def lost(host: Host, reason: BaseException | str) -> HostAnswerLost:
         f"the command was sent to host '{host.name}' and its answer was lost: {words}",
         hint="ask the host what happened before anything is repeated",
     )
+
+
+def refused(host: Host) -> HostUnreachable:
+    """The host said no to the request to run a command."""
+    return HostUnreachable(
+        f"host '{host.name}' refused to run a command, nothing was done",
+        hint=f"check what user '{host.user}' may do there (ForceCommand, restrict, the login shell)",
+    )
