@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 from bot.cards.evidence import points, runs
 from bot.cli.output import emit
 from bot.cli.store import open_from_terminal
+from bot.person import os_user
 from policies.errors import SettingsError
 from policies.evidence import Record
 from policies.summary_file import MAX_BYTES, read_summary
@@ -47,7 +47,7 @@ def record(file: Path, knob: str, *, as_json: bool) -> None:
         known = ", ".join(wiring.fleet.knobs)
         raise SettingsError(f"there is no knob `{knob}` in the fleet file", hint=f"known: {known}")
     stored = wiring.client.record_evidence(
-        summary, by=getpass.getuser(), source=file.name, sha256=hashlib.sha256(data).hexdigest()
+        summary, by=os_user(), source=file.name, sha256=hashlib.sha256(data).hexdigest()
     )
     emit({"id": stored.id, "class": stored.klass}, as_json, [f"recorded {_line(stored)}"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -218,6 +219,16 @@ def test_an_odd_timestamp_is_no_signature(room: Room, stamp: str) -> None:
 @pytest.mark.parametrize("signature", ["", "v0=", "v0=" + "0" * 64, "v1=" + "0" * 64, "v0=" + "\u00e9" * 64])
 def test_an_odd_signature_is_no_signature(room: Room, signature: str) -> None:
     assert room.post(COMMAND, changed("X-Slack-Signature", signature.encode())).status_code == 401
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.http.BODY_S", 0.1)
+    headers = {**signed(COMMAND, FORM, SECRET).headers, "Content-Length": str(len(COMMAND))}
+    with socket.create_connection(("127.0.0.1", room.server.port), 10) as line:
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        line.sendall(f"POST /slack/events HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode() + COMMAND[:10])
+        assert line.recv(200).startswith(b"HTTP/1.1 408")
+    assert room.inbox.waiting() == []
 
 
 def test_paths_and_methods_are_strict(room: Room) -> None:
