@@ -81,8 +81,9 @@ class Worker(threading.Thread):
 
     def __init__(self, url: str, fleet_file: Path, plan: e.Event, play: list[e.Event]) -> None:
         super().__init__()
-        self.over = threading.Event()
         self._client = connect(url)
+        beat(self._client, ("ask",), "test:1")  # alive before anybody looks
+        self.over = threading.Event()
         self._wiring = Wiring(load_fleet(fleet_file), self._client, lambda: pytest.fail("no host is asked"))
         self._plan = plan
         self._play = play
@@ -213,8 +214,6 @@ def test_a_refusal_is_a_no(desk: Desk, store: Store, fleet_file: Path) -> None:
     why = Finding(code="host.unreachable", effect="refuse", values={"error": "no route", "hint": ""})
     worker = Worker(store.url, fleet_file, e.Refused(findings=(why,)), [])
     worker.start()
-    while not store.redis.exists("clawback:alive:ask"):
-        worker.over.wait(0.02)
     code, told = desk.json(ANA, "say", "set TARGET_CTAS=256", "--yes")
     worker.over.set()
     worker.join(20)
@@ -296,6 +295,18 @@ def test_status_shows_the_steps_or_the_last_changes(desk: Desk) -> None:
     code, told = desk.json(STRANGER, "status")
     assert (code, told["changes"][0]["change"], told["changes"][0]["state"]) == (0, "C-1", "planned")
     assert "planned" in desk.run(ANA, "status").stdout
+
+
+def test_follow_draws_a_live_list_on_a_screen(desk: Desk, worker: Worker) -> None:
+    desk.ask("U0ANA")
+    desk.run(BEN, "confirm", "C-1", "--yes")
+    desk.env |= {"FORCE_COLOR": "1", "COLUMNS": "200"}
+    result = desk.run(ANA, "status", "C-1", "--follow")
+    assert result.exit_code == 0, result.output
+    assert "\x1b[1m" in result.stdout
+    last = result.stdout[result.stdout.rindex("Restore TARGET_CTAS") :]
+    assert "decode healthy after 68.2 s" in last
+    assert "succeeded" in last
 
 
 @pytest.mark.parametrize("words", [("status", "C-9"), ("confirm", "C-9", "--yes"), ("say", "undo C-9", "--yes")])
