@@ -32,6 +32,7 @@ from workers.queue import Doorbell
 log = structlog.get_logger(__name__)
 
 COMMANDS = ("/knob", "/deploy", "/cause")
+PEOPLE = ("subteam_members_changed", "subteam_updated", "user_change")
 LISTENERS = 32  # Source: FACTS-slack 5.1, five busy listeners of the default make the sixth command fail
 SILENT_S = 90.0  # Source: FACTS-slack 5.8, a socket can stay open and deliver nothing; pings come every 10 s
 PING_S = 10.0
@@ -84,6 +85,17 @@ class Ear:
         if problem is not None and found is not None:
             self._answerer.answer(found[1], told(problem))
 
+    def people(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A group or a person changed: answers that are kept about them are dropped, in every process."""
+        ack()
+        try:
+            self._inbox.people_changed()
+        except StoreUnavailable as error:
+            # a decision reads anew in any case; a question may see the old groups for a minute
+            log.warning(
+                "change of people not counted", event=(body.get("event") or {}).get("type"), error=error.message
+            )
+
     def _record(self, key: str, heard: HeardCommand | HeardAction | HeardMention) -> str | None:
         """Why it could not be recorded; None when it was, now or before."""
         try:
@@ -117,6 +129,8 @@ def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | N
         app.command(command)(ear.command)
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(ear.action)
     app.event("app_mention")(ear.mention)
+    for event in PEOPLE:
+        app.event(event)(ear.people)
     app.event(re.compile(".*"))(_only_acknowledged)
     return app
 

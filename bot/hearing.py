@@ -23,16 +23,7 @@ from bot.questions import Looking, Questions
 from bot.slack import SlackRefused, SlackUnclear
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
-from policies.intents import (
-    Act,
-    Actor,
-    Command,
-    RestoreKnob,
-    RevertKnob,
-    SetKnob,
-    UnsetKnob,
-    Where,
-)
+from policies.intents import Act, Actor, Command, Help, Intent, ListKnobs, ShowKnob, Status, Verify, Where
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
@@ -60,6 +51,7 @@ class Hearing:
         self._answerer = answerer
         self._questions = Questions(client, looks, clock)
         self._names = Names.of(client.fleet)
+        self._people = 0  # as `workers.inbox` counts what Slack said about people
 
     def hear(self, inbox_id: str) -> None:
         """Do what was asked and answer.
@@ -98,7 +90,7 @@ class Hearing:
     def _answer(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
         reading: Reading | None = None
         if isinstance(heard, HeardAction):
-            command: Command | None = buttons.read(heard.action_id, heard.value)
+            command: Command | buttons.Details | None = buttons.read(heard.action_id, heard.value)
             if command is None:
                 return answers.told(say("click.unreadable"))
         else:
@@ -106,15 +98,25 @@ class Hearing:
             command = reading.command
             if command is None:
                 return answers.told(*self._echo(reading), _error(reading.error))
-        changes = isinstance(command, SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Act)
-        actor = self._identity.identify(heard.user, heard.team, deciding=isinstance(command, Act), roles=changes)
+        self._forget()
+        question = isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help | buttons.Details)
+        actor = self._identity.identify(heard.user, heard.team, deciding=isinstance(command, Act), roles=not question)
         if isinstance(actor, Finding):
             return answers.told(sentence(actor))
-        if isinstance(command, SetKnob | RestoreKnob | RevertKnob | UnsetKnob):
-            return self._ask(inbox_id, command, actor, heard, reading)
         if isinstance(command, Act):
             return self._act(command, actor, reading)
-        return self._questions.answer(command, actor)
+        if isinstance(command, buttons.Details):
+            return self._questions.details(command.change, command.digest)
+        if isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help):
+            return self._questions.answer(command, actor)
+        return self._ask(inbox_id, command, actor, heard, reading)
+
+    def _forget(self) -> None:
+        """Slack said since the last time that a group or a person changed: what is kept about them is dropped."""
+        version = self._inbox.people_version()
+        if version != self._people:
+            self._identity.forget()
+            self._people = version
 
     def _read(self, heard: HeardCommand | HeardMention) -> Reading:
         if isinstance(heard, HeardCommand):
@@ -124,7 +126,7 @@ class Hearing:
     def _ask(
         self,
         inbox_id: str,
-        intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob,
+        intent: Intent,
         actor: Actor,
         heard: HeardCommand | HeardAction | HeardMention,
         reading: Reading | None,

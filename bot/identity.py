@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 
 from slack_sdk import WebClient
 
+from bot.groups import CACHE_S, UserGroups
 from bot.slack import SlackRefused, SlackUnclear, call
 from policies.finding import Finding
 from policies.fleet import Fleet, Role
 from policies.intents import Actor
 
-CACHE_S = 60.0  # Source: FACTS-slack 4, user groups are Tier 2 and must not be older at a decision than this
-
 
 @dataclass(slots=True)
 class _Kept:
     members: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
-    handles: tuple[float, dict[str, str]] | None = None
     team: str | None = None
 
 
@@ -32,6 +30,7 @@ class Identity:
         self._fleet = fleet
         self._clock = clock
         self._kept = _Kept()
+        self._groups = UserGroups(client, clock)
         self._lock = threading.Lock()
 
     def identify(self, user: str, team: str, *, deciding: bool, roles: bool = True) -> Actor | Finding:
@@ -67,7 +66,7 @@ class Identity:
         """Drop what is kept about user groups; Slack said that one changed."""
         with self._lock:
             self._kept.members.clear()
-            self._kept.handles = None
+        self._groups.forget()
 
     def _our_team(self) -> str:
         if self._kept.team is None:
@@ -95,7 +94,7 @@ class Identity:
             return True
         for group in role.groups:
             try:
-                group_id = self._group_id(group)
+                group_id = self._groups.id_of(group)
                 if group_id is None:
                     return _refuse("identity.group-unknown", role=role.name, group=group)
                 members = self._members(group_id, fresh=fresh and group_id not in read)
@@ -108,19 +107,6 @@ class Identity:
                 return True
         return False
 
-    def _group_id(self, group: str) -> str | None:
-        """The id of a group that the fleet file names by id or by handle."""
-        if _is_id(group):
-            return group
-        with self._lock:
-            kept = self._kept.handles
-        if kept is None or self._clock() - kept[0] > CACHE_S:
-            answer = call("usergroups.list", self._client.usergroups_list)
-            handles = {str(g["handle"]): str(g["id"]) for g in answer.get("usergroups", [])}
-            with self._lock:
-                kept = self._kept.handles = (self._clock(), handles)
-        return kept[1].get(group.removeprefix("@"))
-
     def _members(self, group_id: str, *, fresh: bool) -> frozenset[str]:
         with self._lock:
             kept = self._kept.members.get(group_id)
@@ -131,10 +117,6 @@ class Identity:
         with self._lock:
             self._kept.members[group_id] = (self._clock(), members)
         return members
-
-
-def _is_id(group: str) -> bool:
-    return len(group) >= 3 and group[0] == "S" and group.isalnum() and group.upper() == group
 
 
 def _why(error: SlackRefused | SlackUnclear) -> str:

@@ -27,6 +27,11 @@ def mention(who: str) -> Markup:
     return Markup(mrkdwn(who))
 
 
+def is_group_id(text: str) -> bool:
+    """An id of a user group, not a handle: handles are lower-case."""
+    return _GROUP.fullmatch(text) is not None
+
+
 def joined(parts: list[Markup] | tuple[Markup, ...], by: str = " · ") -> Markup:
     """Several pieces of markup as one."""
     return Markup(by.join(parts))

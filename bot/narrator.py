@@ -14,12 +14,14 @@ from typing import Protocol
 import structlog
 
 from bot.cards.kit import Card, context
+from bot.cards.plan import handles
 from bot.cards.progress import card as card_of
-from bot.cards.story import Story
+from bot.cards.story import Brought, Story, knob_of
 from bot.messages import say
 from bot.posting import Posted, Poster
 from bot.slack import SlackRefused, SlackUnclear
 from bot.thread import line
+from policies.approvals import reminder_at
 from policies.change import ENDED, Change
 from policies.events import Entry
 from policies.evidence import Record
@@ -48,6 +50,12 @@ class Door(Protocol):
 
     def recent(self, count: int) -> list[Change]:
         """The last changes."""
+
+    def brought(self, knob: str, before_seq: int) -> tuple[Entry, Entry] | None:
+        """The knob's last change that succeeded before that place in the ledger."""
+
+    def remind(self, change_id: str) -> bool:
+        """Record that those who may approve are reminded, if it is time."""
 
 
 class Overtaken(Exception):  # not an error: another narrator draws this change now
@@ -109,8 +117,11 @@ class Narrator:
         if story.change.planned is None and story.change.state == "asked":
             return  # the receipt said that hosts are being read; there is nothing to show yet
         asked = story.change.asked
-        knob = asked.intent.knob if asked else None
-        story = replace(story, records=tuple(self._door.evidence(knob)))
+        knob = knob_of(asked.intent) if asked else None
+        if knob is not None:
+            brought = Brought.of(self._door.brought(knob, story.planned_seq()))
+            story = replace(story, records=tuple(self._door.evidence(knob)), brought=brought)
+        story = replace(story, groups=self._groups(story))
         pointer = self._drawn.get(change_id)
         if pointer is None:
             pointer = Pointer(channel=where, thread_ts=asked.where.thread_ts if asked else None)
@@ -118,6 +129,28 @@ class Narrator:
         for chapter in story.chapters():
             pointer = self._ensure_line(story, chapter, pointer, lock)
         self._refresh_card(story, pointer, lock)
+        self._remind(story.change)
+
+    def _remind(self, change: Change) -> None:
+        """Have those who may approve reminded when it is time; the line is drawn of the entry that this records."""
+        at = reminder_at(change)
+        if at is None:
+            return
+        if self._clock() < at:
+            self._drawn.later(change.id, at)
+        elif self._door.remind(change.id):
+            self._ring(change.id)
+
+    def _groups(self, story: Story) -> dict[str, str]:
+        """Ids of the groups that are named by handle, where a line is still to mention them."""
+        planned = story.change.planned
+        if story.change.state != "planned" or planned is None or not handles(planned):
+            return {}
+        try:
+            return self._poster.groups()
+        except (SlackRefused, SlackUnclear) as error:
+            log.warning("groups are named without a mention", change=story.change.id, error=error.message)
+            return {}
 
     def _ensure_card(self, story: Story, pointer: Pointer, lock: DrawingLock) -> Pointer:
         """Post the card where it is not there yet. Its metadata name the first entry: somebody asked."""

@@ -9,6 +9,7 @@ from typing import Any
 from slack_sdk import WebClient
 
 from bot.cards.kit import Card
+from bot.groups import UserGroups
 from bot.slack import call
 from policies.events import Entry
 
@@ -31,6 +32,11 @@ class Poster:
 
     def __init__(self, client: WebClient) -> None:
         self._client = client
+        self._groups = UserGroups(client)
+
+    def groups(self) -> dict[str, str]:
+        """Handle -> id of the workspace's user groups, so that a mention reaches them."""
+        return self._groups.handles()
 
     def post(self, channel: str, card: Card, entry: Entry, thread_ts: str | None) -> Posted:
         """A new message that carries the entry it draws."""

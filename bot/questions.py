@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from bot.cards import answers
+from bot.cards.details import details_card
 from bot.cards.kit import Card
-from bot.cards.story import Story
+from bot.cards.story import Brought, Story, knob_of
 from bot.commands import help_lines
 from bot.messages import say
 from policies.intents import Actor, Help, ListKnobs, ShowKnob, Status, Verify
@@ -65,8 +67,19 @@ class Questions:
         entries = self._client.entries(change_id)
         if not entries or entries[0].event.kind != "asked":
             return None
-        knob = entries[0].event.intent.knob
-        return Story.of(entries, tuple(self._client.evidence(knob)), self._client.fleet)
+        story = Story.of(entries, fleet=self._client.fleet)
+        knob = knob_of(entries[0].event.intent)
+        if knob is None:
+            return story
+        story = replace(story, records=tuple(self._client.evidence(knob)))
+        return replace(story, brought=Brought.of(self._client.brought(knob, story.planned_seq())))
+
+    def details(self, change_id: str, digest: str | None) -> Card:
+        """The plans of a change in full. digest: of the plan that was seen."""
+        story = self.story(change_id)
+        if story is None:
+            return answers.told(say("click.no-such-change", change=change_id))
+        return details_card(story, digest)
 
     def _status(self, status: Status) -> Card:
         if status.change is None:

@@ -10,13 +10,15 @@ from collections.abc import Callable
 
 from bot.cards.kit import cut
 from bot.cards.plan import mentions, some
-from bot.cards.progress import reasons, succeeded
+from bot.cards.progress import held_next, reasons, succeeded
 from bot.cards.story import Story, instance, path, value_written
 from bot.cards.verdict import proof_line
-from bot.markup import Markup, joined
+from bot.markup import Markup, joined, mention
 from bot.messages import say, sentence
 from bot.times import clock
 from policies import events as e
+from policies.change import Change
+from policies.finding import Finding
 from policies.plan import RestartStep
 
 MOST_LINE = 2800
@@ -43,8 +45,17 @@ def _planned(story: Story) -> Markup | None:
     again = sum(isinstance(entry.event, e.Planned) for entry in story.entries) > 1
     orders = joined([say("step.order", order=plan.order, path=path(plan)) for plan in event.plans], ", ")
     said = say("step.planned-again" if again else "step.planned", orders=orders, digest=event.plans[0].digest)
-    # an edited card notifies nobody, so those who decide are asked again here
-    return joined([said, mentions(event)]) if again and mentions(event) else said
+    # an edited card notifies nobody, and neither does a name on it: those who decide are asked here
+    who = mentions(event, story.groups)
+    return joined([said, say("plan.please", who=who, until=event.expires_at)]) if who else said
+
+
+def _reminded(story: Story) -> Markup | None:
+    planned = story.change.planned
+    if planned is None:
+        return None
+    who = mentions(planned, story.groups)
+    return say("step.reminded", who=who, until=planned.expires_at) if who else None
 
 
 def _approval(story: Story) -> Markup | None:
@@ -144,12 +155,34 @@ def _undo_started(story: Story) -> Markup | None:
         return None
     if event.actor is not None:
         return say("step.undo-started-by", actor=event.actor.id)
-    return say("step.undo-started", why=reasons(event.findings))
+    return say("step.undo-started", why=_gate_named(story, event.findings) or reasons(event.findings))
+
+
+def _gate_named(story: Story, findings: tuple[Finding, ...]) -> Markup | None:
+    """The gate whose failure is this reason, where the line before has told it in full."""
+    failed = next((x.event for x in reversed(story.entries) if isinstance(x.event, e.GateFailed)), None)
+    if failed is None or failed.verdict.findings != findings:
+        return None
+    return say("step.gate-named", instance=failed.instance, gate=failed.gate)
+
+
+def _held(story: Story) -> Markup | None:
+    """What was read and expected, then what a person can do."""
+    event = story.entry.event
+    if not isinstance(event, e.Held):
+        return None
+    why = _gate_named(story, event.findings) or reasons(event.findings)
+    return joined([say("step.held", why=why), held_next(story.change)])
 
 
 def _proved(story: Story) -> Markup | None:
     event = story.entry.event
     return say("step.proof", said=proof_line(event, story.canary())) if isinstance(event, e.Proved) else None
+
+
+def _bake_started(story: Story) -> Markup | None:
+    event = story.entry.event
+    return say("bake.started", until=event.until) if isinstance(event, e.BakeStarted) else None
 
 
 def _by(code: str) -> Line:
@@ -172,6 +205,25 @@ def _why(code: str) -> Line:
     return told
 
 
+def _to(told: Line) -> Line:
+    """A line that those who asked and confirmed must see: it mentions them."""
+
+    def said(story: Story) -> Markup | None:
+        found = told(story)
+        who = parties(story.change)
+        return say("card.to", who=who, said=found) if found is not None and who else found
+
+    return said
+
+
+def parties(change: Change) -> Markup:
+    """The requester, then those who confirmed or denied; everybody once."""
+    found = [change.asked.actor] if change.asked is not None else []
+    found += [given.actor for given in change.approvals]
+    ids = dict.fromkeys(actor.id for actor in found if actor.source == "slack")
+    return joined([mention(user) for user in ids], " ")
+
+
 def _nothing(_: Story) -> None:
     return None
 
@@ -179,13 +231,14 @@ def _nothing(_: Story) -> None:
 TABLE: dict[str, Line] = {
     "asked": _nothing,
     "planned": _planned,
-    "refused": _why("end.refused"),
-    "nothing_to_do": _why("end.nothing-to-do"),
+    "refused": _to(_why("end.refused")),
+    "nothing_to_do": _to(_why("end.nothing-to-do")),
     "replan": _why("step.replan"),
     "approval_given": _approval,
     "click_refused": _click_refused,
-    "denied": _by("step.denied"),
-    "expired": lambda _: say("step.expired"),
+    "reminded": _reminded,
+    "denied": _to(_by("step.denied")),
+    "expired": _to(lambda _: say("step.expired")),
     "started": _started,
     "step_started": _nothing,
     "step_done": _step_done,
@@ -196,12 +249,14 @@ TABLE: dict[str, Line] = {
     "retry_asked": _by("step.retry-asked"),
     "undo_asked": _by("step.undo-asked"),
     "keep_chosen": _by("step.kept"),
-    "held": _why("step.held"),
+    "held": _to(_held),
     "unknown": _why("step.unknown"),
     "proved": _proved,
-    "succeeded": succeeded,
-    "rolled_back": _why("end.rolled-back"),
-    "aborted": _why("end.aborted"),
-    "failed": _why("end.failed"),
+    "bake_started": _bake_started,
+    "baked": _why("bake.done"),
+    "succeeded": _to(succeeded),
+    "rolled_back": _to(_why("end.rolled-back")),
+    "aborted": _to(_why("end.aborted")),
+    "failed": _to(_why("end.failed")),
     "evidence_recorded": _nothing,
 }

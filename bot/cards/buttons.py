@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pydantic import Field, ValidationError
@@ -13,8 +14,9 @@ from policies.model import Model
 from policies.plan import Plan
 
 PREFIX = "clawback."
-Word = Literal["confirm", "deny", "retry", "undo", "keep"]
+Word = Literal["confirm", "deny", "abort", "retry", "undo", "keep"]
 WORDS: tuple[Word, ...] = get_args(Word)
+DETAILS = "details"
 MOST_LABEL = 75
 
 
@@ -30,6 +32,14 @@ class Carried(Model):
         return json.dumps(self.model_dump(exclude_none=True), separators=(",", ":"))
 
 
+@dataclass(frozen=True, slots=True)
+class Details:
+    """A click on [Details]: a question, for everybody who may see the channel. digest: of the plan that was seen."""
+
+    change: str
+    digest: str | None
+
+
 def confirm(change_id: str, plan: Plan, title: str, text: str) -> Block:
     """[Confirm ORDER], which asks once more and says what will be restarted."""
     carried = Carried(c=change_id, o=plan.order, d=plan.digest)
@@ -43,6 +53,18 @@ def deny(change_id: str) -> Block:
     return _button("deny", "Deny", Carried(c=change_id), style="danger")
 
 
+def details(change_id: str, digest: str) -> Block:
+    """[Details]."""
+    return _button(DETAILS, "Details", Carried(c=change_id, d=digest))
+
+
+def abort(change_id: str, title: str, text: str) -> Block:
+    """[Abort], which asks once more."""
+    button = _button("abort", "Abort", Carried(c=change_id), style="danger")
+    button["confirm"] = _asking(title, text, "Abort")
+    return button
+
+
 def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool) -> list[Block]:
     """[Retry gate] [Undo] [Keep]; keeping asks once more."""
     keep = _button("keep", "Keep", Carried(c=change_id))
@@ -53,17 +75,19 @@ def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool) -> 
     return [_button("retry", "Retry gate", Carried(c=change_id), style="primary"), undo, keep]
 
 
-def read(action_id: str, value: str) -> Act | None:
+def read(action_id: str, value: str) -> Act | Details | None:
     """The word that a click says; None when it is no button of ours or carries nothing readable."""
     if not action_id.startswith(PREFIX):
         return None
     word = action_id.removeprefix(PREFIX).split(".", 1)[0]
-    if word not in WORDS:
+    if word not in {*WORDS, DETAILS}:
         return None
     try:
         carried = Carried.model_validate_json(value)
     except ValidationError:
         return None
+    if word == DETAILS:
+        return Details(carried.c, carried.d)
     return Act.model_validate({"kind": word, "change": carried.c, "order": carried.o, "digest": carried.d})
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bot.markup import Markup
+from bot.markup import Markup, joined
 from bot.messages import say
 from policies.evidence import Record, Summary
 
 MOST_RECORDS = 3
+MOST_SHORT = 2
 MOST_POINTS = 12
 UNITS = {"output_throughput": "output tok/s", "total_throughput": "total tok/s"}
 
@@ -20,6 +21,37 @@ def lines(records: tuple[Record, ...], knob: str, value: str | None, at: float) 
     told = [line for record in newest[:MOST_RECORDS] for line in one(record, at)]
     left = len(newest) - MOST_RECORDS
     return [*told, say("plan.more-lines", n=left)] if left > 0 else told
+
+
+def short(records: tuple[Record, ...], knob: str, value: str | None, at: float) -> list[Markup]:
+    """As `lines`, a line a record, of the two newest."""
+    fitting = sorted((r for r in records if r.knob == knob and r.summary.value == value), key=lambda r: -r.at)
+    if not fitting:
+        return [] if value is None else [say("evidence.absent", knob=knob, value=value)]
+    return [_short(record, at) for record in fitting[:MOST_SHORT]]
+
+
+def _short(record: Record, at: float) -> Markup:
+    summary = record.summary
+    head = say(
+        "evidence.short",
+        record=record.id,
+        klass=record.klass,
+        age_s=max(0.0, at - record.at),
+        points=points(summary),
+        metric=UNITS.get(summary.metric, summary.metric),
+        runs=runs(summary),
+    )
+    more: list[Markup] = []
+    if summary.no_worse_up_to is not None:
+        more.append(say("evidence.no-worse", concurrency=summary.no_worse_up_to))
+    seen = summary.correctness
+    if seen is not None and not seen.differing:
+        could = f"{seen.could_percent:.2g}"
+        more.append(say("evidence.short-correct", differing=0, compared=seen.compared, could=could))
+    else:
+        more.append(correctness(summary))
+    return joined([head, *more])
 
 
 def one(record: Record, at: float) -> list[Markup]:

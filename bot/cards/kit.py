@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.escape import mrkdwn
 from bot.markup import Markup
 from bot.messages import say
 
@@ -22,6 +23,7 @@ MOST_TEXT = 3000  # of the plain text beside the blocks; chat.update refuses mor
 MOST_ALL = 12_000
 MOST_BUTTONS = 25
 MOST_CONTEXT = 2000
+MOST_LINE = 400  # of preformatted text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,22 @@ def section(*lines: str) -> Block:
 def context(*lines: str) -> Block:
     """Small print."""
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": fitted(lines, MOST_CONTEXT)}]}
+
+
+def fenced(text: str, most: int = MOST_SECTION) -> Block:
+    """Preformatted text of people or machines, whole lines as far as they go."""
+    room = most - 60  # for the fence and the note
+    kept: list[str] = []
+    wanted = [mrkdwn(line).replace("`", "'") for line in text.split("\n")]
+    for line in wanted:
+        short = cut(line, MOST_LINE)
+        if sum(len(k) + 1 for k in kept) + len(short) > room:
+            break
+        kept.append(short)
+    left = len(wanted) - len(kept)
+    note = f"\n{say('plan.more-lines', n=left)}" if left else ""
+    body = "\n".join(kept)
+    return {"type": "section", "text": {"type": "mrkdwn", "text": f"```{body}```{note}"}}
 
 
 def actions(buttons: Sequence[Block]) -> Block:

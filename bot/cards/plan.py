@@ -1,54 +1,55 @@
-"""The plan card: now and then, evidence, orders, load, policy, undo; and the same card once somebody decided."""
+"""The plan card, for a person with ten seconds: the important first, a line each; the rest is under Details."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bot.cards import buttons, evidence
-from bot.cards.kit import Block, Card, actions, context, made, section
-from bot.cards.story import Story, path
-from bot.markup import Markup, joined, mention
+from bot.cards.kit import Block, Card, actions, made, section
+from bot.cards.load import left_running, load_lines
+from bot.cards.now import now_lines
+from bot.cards.story import Story, knob_of, path
+from bot.escape import mrkdwn
+from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
 from policies.events import Asked, Planned
 from policies.finding import Finding
 from policies.plan import Plan
 
-MOST_TARGETS = 12
 MOST_FINDINGS = 12
+MOST_WARNINGS = 4
 MOST_ORDERS = 8
 MOST_MENTIONS = 20
+SUBTEAM = "<!subteam^"
+NEWS = frozenset({"refuse", "warn", "note"})  # what policy says beside that it is allowed
 
 
 def plan_card(story: Story) -> Card:
     """The card with its buttons, for a planned change."""
-    planned = story.change.planned
-    if planned is None or not planned.plans:
+    change = story.change
+    planned, plan = change.planned, change.plan
+    if planned is None or plan is None:
         return made(headline(story), [section(headline(story))])
-    tail: list[Block] = [small_print(story)]
+    row: list[Block] = []
     if not planned.dry:
-        row = [_confirm(story.change.id, plan) for plan in planned.plans[:MOST_ORDERS]]
-        tail.insert(0, actions([*row, buttons.deny(story.change.id)]))
-    please = mentions(planned)
-    text = joined([headline(story), please] if please else [headline(story)])
-    return made(text, [section(headline(story), please), *plan_blocks(story)], tail)
+        row = [_confirm(change.id, offered) for offered in planned.plans[:MOST_ORDERS]]
+        row.append(buttons.deny(change.id))
+    tail = [actions([*row, buttons.details(change.id, plan.digest)])]
+    needs = _needs(story, planned)
+    body = [section(headline(story)), *plan_blocks(story), section(joined([needs, *undo_line(plan)]))]
+    return made(joined([headline(story), needs]), body, tail)
 
 
 def plan_blocks(story: Story) -> list[Block]:
-    """What a plan says, without headline and buttons."""
+    """What a plan says, without headline, policy and buttons."""
     change = story.change
     planned, plan = change.planned, change.plan
     if planned is None or plan is None:
         return []
-    offered = [plan] if change.order is not None else list(planned.plans)
-    warnings = [say("plan.warning", said=sentence(f)) for f in unique(p.warnings for p in planned.plans)]
-    load = [say("plan.load", said=sentence(f)) for f in unique(p.load for p in planned.plans)]
     parts = [
-        _targets(plan),
-        evidence.lines(story.records, plan.knob, plan.value, change.planned_at),
-        [order_line(p) for p in offered[:MOST_ORDERS]],
-        some(load),
-        some(warnings),
-        [*_policy(planned, open_=change.state == "planned"), *([] if change.ended else [undo_line(plan)])],
+        [*now_lines(story, plan), *_worth(story, plan)],
+        [*(order_line(p) for p in planned.plans[:MOST_ORDERS]), *load_lines(unique(p.load for p in planned.plans))],
+        _warnings(planned),
     ]
     return [section(*part) for part in parts if part]
 
@@ -72,81 +73,98 @@ def headline(story: Story) -> Markup:
 
 
 def _title(asked: Asked, plan: Plan | None) -> Markup:
-    verb = asked.intent.kind.capitalize()
-    value = plan.value if plan else getattr(asked.intent, "value", None)
-    where = ", ".join(dict.fromkeys(t.instance.split("@")[0] for t in plan.targets)) if plan else asked.intent.scope
+    intent = asked.intent
+    verb, knob, scope = intent.kind.capitalize(), knob_of(intent), intent.scope
+    if knob is None:
+        return say("plan.headline-bare", verb=verb, what=scope)
+    value = plan.value if plan else getattr(intent, "value", None)
+    where = ", ".join(dict.fromkeys(t.instance.split("@")[0] for t in plan.targets)) if plan else scope
     if where is None and value is not None:
-        return say("plan.headline-bare-value", verb=verb, knob=asked.intent.knob, value=value)
+        return say("plan.headline-bare-value", verb=verb, knob=knob, value=value)
     if where is None:
-        return say("plan.headline-bare", verb=verb, knob=asked.intent.knob)
+        return say("plan.headline-bare", verb=verb, what=knob)
     if value is None:
-        return say("plan.headline-unset", verb=verb, knob=asked.intent.knob, services=where)
-    return say("plan.headline-value", verb=verb, knob=asked.intent.knob, value=value, services=where)
+        return say("plan.headline-unset", verb=verb, knob=knob, services=where)
+    return say("plan.headline-value", verb=verb, knob=knob, value=value, services=where)
 
 
-def _targets(plan: Plan) -> list[Markup]:
-    told = [
-        say(
-            "plan.target",
-            instance=t.instance,
-            now=t.now,
-            now_by=t.now_decided_by,
-            then=t.then,
-            then_by=t.then_decided_by,
-        )
-        for t in plan.targets[:MOST_TARGETS]
-    ]
-    left = len(plan.targets) - MOST_TARGETS
-    return [*told, say("plan.more-targets", n=left)] if left > 0 else told
+def _worth(story: Story, plan: Plan) -> list[Markup]:
+    """Evidence for the value that would be taken away, then for the one that would be given."""
+    knob, at = plan.knob, story.change.planned_at
+    if knob is None:
+        return []
+    values = dict.fromkeys(t.now for t in plan.targets if t.now is not None and t.now != plan.value)
+    fitting = [v for v in values if any(r.knob == knob and r.summary.value == v for r in story.records)]
+    lines = [line for value in fitting[:2] for line in evidence.short(story.records, knob, value, at)[:1]]
+    given_up = [say("plan.gives-up", said=line) for line in lines]
+    return [*given_up, *evidence.short(story.records, knob, plan.value, at)]
 
 
 def order_line(plan: Plan) -> Markup:
-    """An order with its restarts; a duration only where restarts of this order were recorded."""
-    if plan.estimate is None:
-        return say("plan.order", order=plan.order, path=path(plan))
-    return say(
-        "plan.order-estimated",
-        order=plan.order,
-        path=path(plan),
-        median_s=plan.estimate.median_s,
-        p90_s=plan.estimate.p90_s,
-        n=plan.estimate.n,
-    )
+    """An order with its restarts; a duration only where restarts of all its instances were recorded."""
+    parts = [say("plan.order", order=plan.order, path=path(plan))]
+    if (took := plan.estimate) is not None:
+        parts.append(say("plan.order-takes", median_s=took.median_s, p90_s=took.p90_s, n=took.n))
+    return joined([*parts, *left_running(plan.load)])
 
 
-def undo_line(plan: Plan) -> Markup:
-    """What undoing would bring back."""
+def undo_line(plan: Plan) -> list[Markup]:
+    """What undoing would bring back; nothing where no value changes."""
+    return [say("plan.undo", undo=undo_to(plan))] if plan.targets else []
+
+
+def undo_to(plan: Plan) -> Markup:
+    """The value that undoing goes back to."""
     before = {t.now for t in plan.targets}
-    if len(before) == 1:
-        return say("plan.undo", undo=say("plan.undo-back-to", value=before.pop()))
-    return say("plan.undo", undo=say("plan.undo-mixed"))
+    return say("plan.undo-back-to", value=before.pop()) if len(before) == 1 else say("plan.undo-mixed")
 
 
-def _policy(planned: Planned, *, open_: bool) -> list[Markup]:
-    said = [say("plan.policy", said=sentence(f)) for f in planned.findings]
-    if planned.approvals == 0:
-        said.append(say("plan.no-approval"))
-    if open_ and not planned.dry:
+def _needs(story: Story, planned: Planned) -> Markup:
+    """Who must agree, until when, and what else policy has to say."""
+    asked = story.change.asked
+    if planned.approvals and asked is not None:
+        said = [say("plan.needs", count=planned.approvals, role=planned.by, actor=asked.actor.id)]
+    else:
+        said = [say("plan.no-approval")]
+    said += [sentence(f) for f in planned.findings if f.effect in NEWS][:MOST_WARNINGS]
+    if not planned.dry:
         said.append(say("plan.until", until=planned.expires_at))
-    return some(said)
+    return say("plan.policy", said=joined(said))
 
 
-def mentions(planned: Planned) -> Markup:
-    """Those who can decide, by name; nothing for a dry run."""
-    if planned.dry or not planned.mention:
+def _warnings(planned: Planned) -> list[Markup]:
+    found = unique(p.warnings for p in planned.plans)
+    told = [say("plan.warning", said=sentence(f)) for f in found[:MOST_WARNINGS]]
+    left = len(found) - MOST_WARNINGS
+    return [*told, say("plan.more-details", n=left)] if left > 0 else told
+
+
+def mentions(planned: Planned, groups: Mapping[str, str]) -> Markup:
+    """Those who can decide; nothing for a dry run. A group whose id is not known pings nobody and is named."""
+    if planned.dry or not planned.approvals:
         return Markup("")
-    return say("plan.please", who=joined([mention(who) for who in planned.mention[:MOST_MENTIONS]], " "))
+    return joined([_mention(who, groups) for who in planned.mention[:MOST_MENTIONS]], " ")
 
 
-def small_print(story: Story) -> Block:
-    """The digest of what would be approved."""
-    plan = story.change.plan
-    return context(say("plan.digest", digest=plan.digest) if plan else "-")
+def handles(planned: Planned) -> list[str]:
+    """Groups among those who can decide that are named by handle."""
+    named = [who.removeprefix(SUBTEAM).removesuffix(">") for who in planned.mention if who.startswith(SUBTEAM)]
+    return [name for name in named if not is_group_id(name)]
+
+
+def _mention(who: str, groups: Mapping[str, str]) -> Markup:
+    name = who.removeprefix(SUBTEAM).removesuffix(">")
+    if not who.startswith(SUBTEAM) or is_group_id(name):
+        return mention(who)
+    found = groups.get(name.removeprefix("@"))
+    return mention(found) if found is not None else Markup(mrkdwn(f"@{name.removeprefix('@')}"))
 
 
 def _confirm(change_id: str, plan: Plan) -> Block:
     before = {t.now for t in plan.targets}
-    if len(before) == 1:
+    if plan.knob is None:
+        text = say("plan.confirm-text-restart", path=path(plan))
+    elif len(before) == 1:
         text = say("plan.confirm-text", path=path(plan), knob=plan.knob, now=before.pop(), then=plan.value)
     else:
         text = say("plan.confirm-text-mixed", path=path(plan), knob=plan.knob, then=plan.value)

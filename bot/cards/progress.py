@@ -1,13 +1,15 @@
-"""The card after the click: decided, working, held, ended. The plan stays on it; the buttons go."""
+"""The card after the click: decided, working, held, ended. One card that is edited; its buttons change and go."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from bot.cards import buttons
+from bot.cards.bar import progress
 from bot.cards.kit import Block, Card, actions, made, section
-from bot.cards.plan import headline, plan_blocks, plan_card, small_print, some
-from bot.cards.story import Story, instance
+from bot.cards.now import now_then
+from bot.cards.plan import headline, plan_card, some, undo_line, undo_to
+from bot.cards.story import Story, path
 from bot.cards.verdict import proof_lines
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
@@ -15,7 +17,9 @@ from policies import events as e
 from policies.change import Change, State
 from policies.finding import Finding
 
-MOST_BAR = 20
+__all__ = ("card", "decided_by", "held_next", "progress", "reasons", "succeeded")
+
+ABORTABLE = frozenset({"approved", "running", "unknown"})
 Told = e.Refused | e.NothingToDo | e.Held | e.Unknown | e.RolledBack | e.Aborted
 
 
@@ -28,37 +32,51 @@ def card(story: Story) -> Card:
 
 
 def _decided(story: Story, said: list[Markup]) -> Card:
-    change = story.change
-    tail: list[Block] = [small_print(story)] if change.plan else []
+    change, plan = story.change, story.change.plan
+    body: list[Block] = [section(headline(story)), section(*said)] if said else [section(headline(story))]
+    beside = [] if plan is None or change.ended else [*now_then(plan), *([] if change.undoing else undo_line(plan))]
+    if beside:
+        body.append(section(*beside))
+    row = _buttons(change)
+    return made(joined([headline(story), *said[:2]]), body, [actions(row)] if row else [])
+
+
+def _buttons(change: Change) -> list[Block]:
+    """None on a change that has ended: it asks nobody for anything."""
+    if change.plan is None or change.ended:
+        return []
+    row: list[Block] = []
     if change.state == "held":
-        row = buttons.on_held(
-            change.id,
-            say("hold.keep-title", change=change.id),
-            say("hold.keep-text"),
-            retry=change.failed_gate is not None,
-        )
-        tail.insert(0, actions(row))
-    text = joined([headline(story), *said[:2]])
-    return made(text, [section(headline(story)), section(*said), *plan_blocks(story)], tail)
+        title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
+        row = buttons.on_held(change.id, title, text, retry=change.failed_gate is not None)
+    elif change.state in ABORTABLE and not change.undoing and change.abort is None:
+        row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), say("plan.abort-text"))]
+    return [*row, buttons.details(change.id, change.plan.digest)]
 
 
 def _state_lines(story: Story, state: State) -> list[Markup]:
     change = story.change
+    aborting = [say("card.aborting", actor=change.abort.id)] if change.abort else []
     match state:
         case "new" | "asked":
             return [say("card.reading")]
         case "planned":
             return []
         case "approved":
-            return [decided_by(change), say("card.waiting-for-worker")]
+            return [decided_by(change), *aborting, say("card.waiting-for-worker")]
         case "running" | "undoing":
-            return [decided_by(change), progress(change)]
+            return [decided_by(change), *aborting, *_why_undone(change), progress(change, story.last_at)]
         case "unknown":
-            return [decided_by(change), *_found(story, e.Unknown, "step.unknown"), progress(change)]
+            return [decided_by(change), *_found(story, e.Unknown, "step.unknown"), progress(change, story.last_at)]
         case "held":
-            return [decided_by(change), *_found(story, e.Held, "step.held"), progress(change)]
+            return [
+                decided_by(change),
+                *_found(story, e.Held, "step.held"),
+                held_next(change),
+                progress(change, story.last_at),
+            ]
         case "refused":
-            return _found(story, e.Refused, "end.refused")
+            return [*_found(story, e.Refused, "end.refused"), say("end.refused-next")]
         case "nothing_to_do":
             return _found(story, e.NothingToDo, "end.nothing-to-do")
         case "denied":
@@ -69,13 +87,29 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "succeeded":
             return [decided_by(change), succeeded(story), *proof_lines(change.proved, story.canary())]
         case "rolled_back":
-            return [decided_by(change), *_found(story, e.RolledBack, "end.rolled-back")]
+            return [decided_by(change), *_found(story, e.RolledBack, "end.rolled-back"), *_why_undone(change)]
         case "aborted":
             return [decided_by(change), *_found(story, e.Aborted, "end.aborted")]
         case "failed":
             return [decided_by(change), *_failed(story), *proof_lines(change.proved)]
         case _:
             assert_never(state)
+
+
+def held_next(change: Change) -> Markup:
+    """What the buttons of a held change do."""
+    if change.plan is None:
+        return Markup("")
+    return say("hold.next-retry" if change.failed_gate else "hold.next", undo=undo_to(change.plan))
+
+
+def _why_undone(change: Change) -> list[Markup]:
+    reason = change.undo_reason
+    if not change.undoing or reason is None:
+        return []
+    if reason.findings:
+        return [say("end.undone-for", why=reasons(reason.findings[:2]))]
+    return [say("end.undone-by", actor=reason.actor.id)] if reason.actor else []
 
 
 def _found(story: Story, kind: type[Told], code: str) -> list[Markup]:
@@ -103,7 +137,9 @@ def decided_by(change: Change) -> Markup:
         return Markup("")
     given = [a for a in change.approvals if a.order == (change.order or a.order)]
     who = joined([say("card.who", actor=a.actor.id) for a in given], ", ")
-    return say("card.confirmed", order=change.order or given[-1].order, who=who)
+    order = change.order or given[-1].order
+    plan = next((p for p in change.planned.plans if p.order == order), None) if change.planned else None
+    return say("card.confirmed", order=order, path=path(plan) if plan else "?", who=who)
 
 
 def succeeded(story: Story) -> Markup:
@@ -112,39 +148,8 @@ def succeeded(story: Story) -> Markup:
     if end is None:
         return Markup("")
     now, was = set(end.now.values()), set(end.was.values())
+    if end.knob is None:
+        return say("end.restarted", took_s=end.took_s, order=end.order)
     if len(now) == 1 and len(was) == 1:
         return say("end.succeeded", took_s=end.took_s, knob=end.knob, now=now.pop(), was=was.pop())
     return say("end.succeeded-mixed", took_s=end.took_s, knob=end.knob, n=len(end.now))
-
-
-def progress(change: Change) -> Markup:
-    """`▰▰▱▱▱ step 2 of 5: decode@gpu1 restart and its gates`."""
-    steps, done = change.steps, change.progress
-    if not steps:
-        return Markup("")
-    passed = {index for index, _ in done.gates}
-    index = done.started if done.started is not None else max(done.done, default=-1)
-    waiting = done.started is None and index >= 0 and steps[index].gates and not _through(change, index)
-    if done.started is None and not waiting:
-        index = min(len(done.done), len(steps))
-    if index >= len(steps):
-        said, shown = say("step.now-finishing"), len(steps)
-    else:
-        step = steps[max(index, 0)]
-        code = "step.now-write" if step.kind == "write" else "step.now-restart"
-        said, shown = say(code, instance=instance(step)), max(index, 0) + 1
-    complete = len([i for i in done.done if not steps[i].gates or i in passed])
-    code = "step.progress-undo" if change.undoing else "step.progress"
-    return say(code, bar=bar(complete, len(steps)), n=shown, total=len(steps), said=said)
-
-
-def _through(change: Change, index: int) -> bool:
-    passed = {gate for at, gate in change.progress.gates if at == index}
-    return set(change.steps[index].gates) <= passed
-
-
-def bar(done: int, total: int) -> str:
-    """One sign a step, or a share where there are many."""
-    if total > MOST_BAR:
-        done, total = done * MOST_BAR // total, MOST_BAR
-    return "▰" * done + "▱" * (total - done)

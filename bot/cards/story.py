@@ -5,27 +5,55 @@ A card depends on recorded times only, never on the clock, so that drawing it ag
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from policies.change import Change, apply, fold
-from policies.events import Entry, GatePassed
+from policies.events import Asked, Entry, GatePassed, Succeeded
 from policies.evidence import Record
 from policies.finding import Finding
 from policies.fleet import Fleet
+from policies.intents import Intent
 from policies.plan import Plan, Step, WriteStep
 
 E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
+class Brought:
+    """The earlier change that gave the knob its last recorded values: how it was asked, how it ended, and when."""
+
+    change_id: str
+    asked: Asked
+    succeeded: Succeeded
+    at: float
+
+    @classmethod
+    def of(cls, found: tuple[Entry, Entry] | None) -> Brought | None:
+        """From its first and its last entry."""
+        if found is None:
+            return None
+        first, last = found
+        if not isinstance(first.event, Asked) or not isinstance(last.event, Succeeded):
+            return None
+        return cls(last.subject, first.event, last.event, last.at)
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
-    """A change with everything that is told about it. `records` are of the change's knob, oldest first."""
+    """A change with everything that is told about it.
+
+    records: of the change's knob, oldest first. brought: the knob's last change before this one was planned.
+    groups: handle -> id of the workspace's user groups, as far as they were needed and could be read.
+    """
 
     change: Change
     entries: tuple[Entry, ...]
     records: tuple[Record, ...] = ()
     fleet: Fleet | None = None
+    brought: Brought | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -58,6 +86,19 @@ class Story:
             told.append(replace(self, change=change, entries=self.entries[: index + 1]))
         return told
 
+    def planned_seq(self) -> int:
+        """Ledger place of the newest plan, or of the end of the story where there is none."""
+        for entry in reversed(self.entries):
+            if entry.event.kind == "planned":
+                return entry.seq
+        return self.entries[-1].seq
+
+    @property
+    def last_at(self) -> float:
+        """When the last thing happened that was no refused click."""
+        told = [entry.at for entry in self.entries if entry.event.kind != "click_refused"]
+        return told[-1] if told else self.entry.at
+
     @property
     def entry(self) -> Entry:
         """The newest entry."""
@@ -68,6 +109,12 @@ class Story:
         if self.fleet is None or service not in self.fleet.services:
             return None
         return self.fleet.services[service].health.port
+
+
+def knob_of(intent: Intent) -> str | None:
+    """The knob that an intent is about; None for one that changes no value."""
+    knob = getattr(intent, "knob", None)
+    return str(knob) if knob is not None else None
 
 
 def path(plan: Plan) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from bot.markup import Markup
 from bot.messages import (
     asked,
+    bakes,
     causes,
     clicks,
+    details,
     ends,
     errors,
     evidence,
@@ -30,8 +32,10 @@ from policies.finding import Finding
 
 NOUNS = (
     asked,
+    bakes,
     causes,
     clicks,
+    details,
     ends,
     errors,
     evidence,

@@ -24,6 +24,8 @@ SENTENCES: dict[str, str] = {
     "evidence.enough": "evidence {record} ({klass}, {age_s:s} old) is enough (line {line} of the fleet file)",
     # lines of the card
     "evidence.record": "evidence {record}, {klass}, {age_s:s} old, recorded by {by:who}: *{points}* {metric}, {runs}",
+    "evidence.short": "evidence {record}, {klass}, {age_s:s} old: *{points}* {metric}, {runs}",
+    "evidence.short-correct": "{differing} of {compared} answers differ (up to {could} % could)",
     "evidence.measured-on": "measured on {day}",
     "evidence.one-run": "n=1 per arm, no interval",
     "evidence.runs": "n={n} per arm, no interval",

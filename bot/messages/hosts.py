@@ -19,8 +19,16 @@ SENTENCES: dict[str, str] = {
     ),
     "hold.proof-lost": "{instance}: the value was live at its gate and is not any more",
     "undo.done": "{knob:code} is as it was before, and every gate of the undo passed",
-    "load.in-flight": (
-        "would cut {running} running and {queued} queued requests of {instance} (read from {url} at {at:at})"
-    ),
+    "load.in-flight": "{running} running and {queued} queued requests (metrics of {instance}, {at:at})",
     "load.unknown": "how many requests of {instance} would be cut is not known (metrics status {status:or=none})",
+    "load.oldest": "the oldest request in flight is over {older_than_s:s} old (metrics of {instance}, {at:at})",
+    "load.stop-timeout": "{instance} is killed when it has not stopped after {timeout_stop_s:s} ({unit:code})",
+    "load.stop-unlimited": "{instance} is never killed while it stops: {unit:code} has no TimeoutStopSec",
+    "load.stop-too-short": (
+        "requests run for longer than {instance} may take to stop (over {older_than_s:s}, TimeoutStopSec is"
+        " {timeout_stop_s:s}): they are killed, not finished"
+    ),
+    "load.left-out": (
+        "{left} keeps running: what it holds for cut requests (such as KV) may stay held until it restarts"
+    ),
 }

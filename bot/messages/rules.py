@@ -11,8 +11,8 @@ SENTENCES: dict[str, str] = {
         "no rule of the fleet file says who may {intent} {subject:code}, so nobody may; add a rule with `ask`"
     ),
     "rule.no-rule-says-approvals": (
-        "no rule of the fleet file says how many must approve a {intent} of {subject:code}, so it is refused; add a rule"
-        " with `approvals`"
+        "no rule of the fleet file says how many must approve a {intent} of {subject:code}, so it is refused;"
+        " add a rule with `approvals`"
     ),
     "rule.needs-approval": "needs {count} of {role:code}, not {actor:who} (line {line} of the fleet file)",
     "rule.approver-roles-differ": (

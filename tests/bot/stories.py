@@ -19,6 +19,7 @@ VARIABLE = "SGLANG_SM120_MMA_TARGET_CTAS"
 PORTS = {"prefill": 30000, "decode": 30001, "router": 30080}
 GATES = ("incarnation", "port", "health")
 PASS = Verdict(answer="pass")
+MEDIANS = (("prefill@gpu1", 68.0), ("decode@gpu1", 72.0), ("router@gpu1", 20.0))
 
 
 def life(pid: int) -> Incarnation:
@@ -112,7 +113,7 @@ def plan(order: str = "co-restart", *, warnings: tuple[Finding, ...] = (), estim
         incarnations=(),
         policy=(),
         warnings=warnings,
-        estimate=Estimate(median_s=160.0, p90_s=185.0, n=7) if estimate else None,
+        estimate=Estimate(median_s=160.0, p90_s=185.0, n=7, medians=MEDIANS) if estimate else None,
     )
 
 

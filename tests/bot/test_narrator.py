@@ -117,7 +117,12 @@ def test_the_card_is_edited_as_the_change_moves(desk: Desk) -> None:
     desk.drawn_all()
     (after,) = [m for m in desk.messages() if m["ts"] == card["ts"]]
     assert "step 2 of 4" in after["text"]
-    assert all(b["type"] != "actions" for b in after["blocks"])
+    (row,) = [b for b in after["blocks"] if b["type"] == "actions"]
+    assert [button["text"]["text"] for button in row["elements"]] == ["Abort", "Details"]
+    desk.record(stories.succeeded()[4 + len(stories.step(0)) :])
+    desk.drawn_all()
+    (ended,) = [m for m in desk.messages() if m["ts"] == card["ts"]]
+    assert all(b["type"] != "actions" for b in ended["blocks"])
 
 
 def test_a_running_change_edits_its_card_at_most_every_two_seconds(desk: Desk) -> None:
@@ -248,6 +253,79 @@ def test_a_change_from_a_terminal_is_not_drawn(desk: Desk) -> None:
     desk.record([stories.asked(channel=""), stories.planned()])
     desk.drawn_all()
     assert desk.messages() == []
+
+
+def test_those_who_decide_are_mentioned_in_the_thread_reminded_once_before_the_end_and_told_the_result(
+    desk: Desk,
+) -> None:
+    desk.record([stories.asked(), stories.planned()])
+    desk.narrator.draw("C-142")
+    (shown,) = desk.lines()
+    assert "<@U0BEN> please decide until" in shown
+    assert desk.drawn.due(stories.T0 + 1499) == []
+    desk.now = stories.T0 + 1501
+    assert desk.drawn.due(desk.now) == ["C-142"]
+    desk.narrator.draw("C-142")
+    assert desk.rung == ["C-142"]
+    for narrator in (desk.narrator, desk.another(), desk.narrator):
+        narrator.draw("C-142")
+    assert len(desk.lines()) == 2
+    assert "<@U0BEN> this still waits for your decision, until" in desk.lines()[1]
+    assert [entry.event.kind for entry in desk.ledger.entries("C-142")] == ["asked", "planned", "reminded"]
+    desk.record(stories.succeeded()[2:])
+    desk.drawn_all()
+    assert "<@U0ANA> <@U0BEN>: done in 2 min 57 s" in desk.lines()[-1]
+    assert desk.lines() == desk.wanted_lines()
+
+
+def test_a_short_time_to_decide_is_reminded_of_at_its_half(desk: Desk) -> None:
+    short = stories.planned().model_copy(update={"expires_at": stories.T0 + 10 + 400})
+    desk.record([stories.asked(), short])
+    desk.narrator.draw("C-142")
+    assert desk.drawn.due(stories.T0 + 209) == []
+    assert desk.drawn.due(stories.T0 + 210) == ["C-142"]
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        stories.planned(dry=True),
+        stories.planned(approvals=0),
+        stories.planned().model_copy(update={"expires_at": stories.T0}),
+    ],
+    ids=["dry", "no approval needed", "over already"],
+)
+def test_nobody_is_reminded_where_nothing_waits(desk: Desk, planned: e.Planned) -> None:
+    desk.record([stories.asked(), planned])
+    desk.narrator.draw("C-142")
+    desk.now = stories.T0 + 1700
+    desk.narrator.draw("C-142")
+    assert [entry.event.kind for entry in desk.ledger.entries("C-142")] == ["asked", "planned"]
+    assert desk.rung == []
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_group_named_by_handle_is_mentioned_by_its_id_or_named_plainly_when_it_is_not_known(
+    desk: Desk, *, away: bool
+) -> None:
+    group = desk.slack.workspace.add_group("perf-oncall", ["U0BEN"])
+    if away:
+        desk.slack.faults.add(Fault("server_error", "usergroups.list", count=-1))
+    by = ("<!subteam^perf-oncall>", "<!subteam^never-made>")
+    desk.record([stories.asked(), stories.planned().model_copy(update={"mention": by})])
+    desk.drawn_all()
+    first = "@perf-oncall" if away else f"<!subteam^{group.id}>"
+    (line,) = desk.lines()
+    assert f"{first} @never-made please decide" in line
+    assert ("<!subteam^perf" in line, "<!subteam^never" in line) == (False, False)
+
+
+def test_the_card_says_who_gave_the_present_value(desk: Desk) -> None:
+    desk.record(stories.succeeded(), "C-141")
+    desk.record([stories.asked(), stories.planned()])
+    desk.drawn_all()
+    (card,) = [m for m in desk.messages() if m["thread_ts"] in {None, m["ts"]}]
+    assert "since C-141, the last change here, it was altered by something else" in str(card["blocks"])
 
 
 def test_a_lost_bell_is_found_by_the_sweep(desk: Desk) -> None:

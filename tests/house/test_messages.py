@@ -171,7 +171,7 @@ def test_no_code_stands_in_two_files() -> None:
 def test_a_sentence_is_lower_case_plain_and_pings_nobody(code: str) -> None:
     template = SENTENCES[code]
     first = template.lstrip("*⚠ ")[:1]
-    assert not first.isupper() or template.startswith(("I ", "Keep {", "Confirm {")), template
+    assert not first.isupper() or template.startswith(("I ", "Keep {", "Confirm {", "Abort {")), template
     assert "<!" not in template
     assert "<@" not in template
     assert not template.endswith("."), template

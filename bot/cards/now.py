@@ -1,0 +1,58 @@
+"""Now and then: the value that is there, who gave it and when, and the value that would be."""
+
+from __future__ import annotations
+
+from bot.cards.story import Brought, Story
+from bot.markup import Markup, joined
+from bot.messages import say
+from policies.plan import Plan, Target
+
+MOST_TARGETS = 4
+BROUGHT = {
+    "set": "plan.brought-set",
+    "restore": "plan.brought-restore",
+    "revert": "plan.brought-revert",
+    "unset": "plan.brought-unset",
+}
+
+
+def now_lines(story: Story, plan: Plan) -> list[Markup]:
+    """Now and then, with who brought the present value and when on the first line."""
+    lines = now_then(plan)
+    if lines:
+        lines[0] = joined([lines[0], *_brought(story.brought, plan.targets, story.change.planned_at)])
+    return lines
+
+
+def now_then(plan: Plan) -> list[Markup]:
+    """One line where every instance has the same value, else one each."""
+    targets = plan.targets
+    if not targets:
+        return []
+    if len({(t.now, t.then) for t in targets}) == 1:
+        first = targets[0]
+        code = "plan.now-then-all" if len(targets) > 1 else "plan.now-then"
+        more = {"n": len(targets)} if len(targets) > 1 else {}
+        return [say(code, now=first.now, then=first.then, **more)]
+    shown = targets[:MOST_TARGETS]
+    lines = [say("plan.now-then-one", instance=t.instance, now=t.now, then=t.then) for t in shown]
+    left = len(targets) - MOST_TARGETS
+    return [*lines, say("plan.more-instances", n=left)] if left > 0 else lines
+
+
+def _brought(brought: Brought | None, targets: tuple[Target, ...], at: float) -> list[Markup]:
+    """Who gave it the value that it has. A reason is theirs: what somebody states is not a cause."""
+    if brought is None:
+        return [say("plan.brought-none")]
+    gave = brought.succeeded.now
+    if any(gave.get(t.instance, t.now) != t.now for t in targets) or not any(t.instance in gave for t in targets):
+        return [say("plan.brought-other", change=brought.change_id)]
+    intent = brought.asked.intent
+    age_s = max(0.0, at - brought.at)
+    told = [say(BROUGHT[intent.kind], age_s=age_s, actor=brought.asked.actor.id, change=brought.change_id)]
+    reason = getattr(intent, "because", None)
+    if reason:
+        told.append(say("plan.brought-because", reason=reason[:160]))
+    if intent.kind == "revert":
+        told.append(say("cause.not-established"))
+    return told
