@@ -18,7 +18,6 @@ from policies.finding import Finding
 # sample name -> short name of what is counted; all series of a name are added, except those that are no failure
 COUNTERS = {
     "sglang:num_transfer_failed_reqs_total": "failed-transfers",
-    "sglang:num_bootstrap_failed_reqs_total": "failed-bootstraps",
     "sglang:http_responses_total": "http-5xx",
     "smg_router_request_errors_total": "router-errors",
     "smg_router_upstream_responses_total": "upstream-5xx",
