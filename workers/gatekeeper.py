@@ -30,13 +30,17 @@ PROOF_TRIES = 6
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one gate said. `waited_s` and `host_at` (readiness) are by the host's own clock."""
+    """What one gate said. `waited_s` and `host_at` (readiness) are by the host's own clock.
+
+    restarts_shown: systemd's own count of automatic restarts then, with those from before our restart.
+    """
 
     gate: GateKind
     verdict: Verdict
     incarnation: Incarnation | None = None
     waited_s: float | None = None
     host_at: float | None = None
+    restarts_shown: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,8 @@ class Gatekeeper:
             found = Verdict(answer="fail", findings=(*owner.findings, *life.findings))
             yield Answer("port", found, waited.incarnation)
             return
-        yield Answer("incarnation", life, waited.incarnation, boot_s, waited.since.new_incarnation_at)
+        began_at = waited.since.new_incarnation_at
+        yield Answer("incarnation", life, waited.incarnation, boot_s, began_at, waited.n_restarts_shown)
         yield Answer("port", owner, waited.incarnation, boot_s, waited.since.port_owned_at)
         well = health.judge(instance, waited.health, confirmed=waited.state == "ready", waited_s=waited_s)
         yield Answer("health", well, waited.incarnation, boot_s, ready_at)
@@ -117,9 +122,10 @@ class Gatekeeper:
         timing, boot_s = self._fleet.timing, service.health.boot_s
         deadline = time.monotonic() + boot_s
         life, restarts = issued.life, issued.restarts
-        uncounted: int | None = None if issued.by_hand else 0
+        uncounted: int | None = None if issued.by_hand or issued.unwell else 0
+        forgiven = not issued.unwell
         # after a takeover only the host's clock knows how much time is left, so the first look is a short one
-        slice_s = SHORT_SLICE_S if issued.taken_over else timing.wait_slice_s
+        slice_s = SHORT_SLICE_S if issued.taken_over or issued.unwell else timing.wait_slice_s
         host = self._hosts.at(step.host)
         while True:
             self._check()
@@ -150,12 +156,12 @@ class Gatekeeper:
             slice_s = timing.wait_slice_s
             started_again = (waited.n_restarts or 0) > restarts
             restarts = waited.n_restarts or 0
-            if waited.state == "other-incarnation" and started_again and time.monotonic() < deadline:
-                life = None  # systemd itself started it again
+            if waited.state == "other-incarnation" and (started_again or not forgiven) and time.monotonic() < deadline:
+                life, forgiven = None, forgiven or not started_again  # systemd itself started it again
                 continue
             if waited.since.new_incarnation_at is not None and waited.incarnation.main_pid != 0:
                 life = waited.incarnation
-            uncounted = restarts if uncounted is None else uncounted
+            uncounted = restarts if uncounted is None else uncounted if restarts >= uncounted else 0
             waited = waited.model_copy(update={"n_restarts": max(0, restarts - uncounted)})
             looping = incarnation.crash_loop(issued.before, waited.incarnation, waited.n_restarts)
             if waited.state not in {"waiting", "foreign-port-owner"} or looping:
@@ -274,9 +280,9 @@ def _ended(instance: str, life: Answer, facts: UnitFacts) -> Verdict:
     seen = life.verdict.findings[0].values
     values = {**seen, "instance": instance, "old_pid": seen["new_pid"], "new_pid": facts.incarnation.main_pid}
     values |= {"state": f"{facts.active_state} ({facts.sub_state})", "restarts": facts.n_restarts}
-    counted = seen["restarts"]
     if facts.incarnation.main_pid == 0:
         return failed("gate.incarnation.no-process", values)
-    if facts.n_restarts is not None and isinstance(counted, int) and facts.n_restarts > counted:
+    counted = life.restarts_shown
+    if facts.n_restarts is not None and counted is not None and facts.n_restarts > counted:
         return failed("gate.incarnation.crash-loop", values)
     return failed("gate.incarnation.other", values)

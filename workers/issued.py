@@ -17,6 +17,8 @@ class Issued:
 
     at: the host's clock. passed: gates that need not be said again. life, restarts: the incarnation that they saw, and
     systemd's count of automatic restarts then. taken_over: another worker issued it, so part of its time is over.
+    unwell: the unit was dead or in a crash loop when it was restarted. systemd then goes on counting its automatic
+    restarts, and may have begun one more of them in the moment before ours.
     by_hand: a person asks to look again, at whatever runs now; the boot time begins anew and is not a measured one.
     """
 
@@ -26,6 +28,7 @@ class Issued:
     life: Incarnation | None = None
     restarts: int = 0
     taken_over: bool = False
+    unwell: bool = False
     by_hand: bool = False
 
 
@@ -36,7 +39,7 @@ def told(entries: Sequence[e.Entry], change: Change, step: RestartStep, part: e.
     """
     progress = change.progress
     passed: list[e.GatePassed] = []
-    by_hand = False
+    by_hand = unwell = False
     for event in (entry.event for entry in entries):
         if isinstance(event, e.StepDone) and (event.part, event.index) == (part, index):
             passed, by_hand = [], False
@@ -44,13 +47,17 @@ def told(entries: Sequence[e.Entry], change: Change, step: RestartStep, part: e.
             passed, by_hand = [], True
         elif isinstance(event, e.GatePassed) and (event.part, event.index) == (part, index):
             passed.append(event)
+        elif isinstance(event, e.GateFailed) and event.instance == f"{step.service}@{step.host}":
+            unwell = True
     life = next((p for p in passed if p.gate == "incarnation"), None)
     restarts = life.verdict.findings[0].values.get("restarts") if life is not None else None
+    before = progress.before or step.before
     return Issued(
-        before=progress.before or step.before,
+        before=before,
         at=progress.issued_at or 0.0,
         passed=frozenset(p.gate for p in passed),
         life=life.incarnation if life is not None else None,
         restarts=restarts if isinstance(restarts, int) else 0,
+        unwell=unwell or before.main_pid == 0,
         by_hand=by_hand,
     )

@@ -158,6 +158,29 @@ def test_restarts_that_the_old_life_counted_are_no_crash_loop_of_the_new_one() -
     assert [a.verdict.answer for a in ask(ScriptedHosts(host), ISSUED)] == ["pass", "pass", "pass"]
 
 
+def test_automatic_restarts_that_a_dead_unit_had_before_are_not_counted_against_its_new_life() -> None:
+    # systemd goes on counting when a unit that waits for its automatic restart is restarted by us
+    host = ScriptedHost([waited("waiting", OLD, restarts=9), waited("ready", restarts=9)])
+    answers = ask(ScriptedHosts(host), Issued(before=OLD, at=ISSUED_AT, unwell=True))
+    assert [a.verdict.answer for a in answers] == ["pass", "pass", "pass"]
+    assert host.asked[0]["for_s"] == gatekeeper.SHORT_SLICE_S
+
+
+def test_a_dead_unit_that_crashes_three_times_more_is_a_crash_loop() -> None:
+    host = ScriptedHost([waited("waiting", restarts=9), waited("waiting", restarts=12)])
+    answers = ask(ScriptedHosts(host), Issued(before=OLD, at=ISSUED_AT, unwell=True))
+    assert said(answers) == [("incarnation", "fail", "gate.incarnation.crash-loop")]
+    assert answers[0].verdict.findings[0].values["restarts"] == 3
+
+
+def test_one_more_automatic_start_in_the_moment_of_the_restart_is_forgiven_once() -> None:
+    unwell = Issued(before=OLD, at=ISSUED_AT, unwell=True)
+    once = ScriptedHost([waited("other-incarnation", THIRD), waited("ready", THIRD)])
+    assert [a.verdict.answer for a in ask(ScriptedHosts(once), unwell)] == ["pass", "pass", "pass"]
+    twice = ScriptedHost([waited("other-incarnation", THIRD), waited("other-incarnation", NEW)])
+    assert said(ask(ScriptedHosts(twice), unwell)) == [("incarnation", "fail", "gate.incarnation.other")]
+
+
 def test_a_life_that_passed_before_a_takeover_and_is_another_now_is_said_although_its_gate_has_passed() -> None:
     issued = Issued(before=OLD, at=ISSUED_AT, passed=frozenset({"incarnation", "port"}), life=NEW, taken_over=True)
     host = ScriptedHost([waited("other-incarnation", THIRD)])
