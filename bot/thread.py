@@ -22,6 +22,15 @@ from policies.finding import Finding
 from policies.plan import RestartStep
 
 MOST_LINE = 2800
+SHORT = {
+    "click.expired": "refused.expired",
+    "click.old-plan": "refused.old-plan",
+    "click.self-approval": "refused.self-approval",
+    "click.not-approver": "refused.not-approver",
+    "click.already-given": "refused.already-given",
+    "click.not-party": "refused.not-party",
+    "click.wrong-state": "refused.wrong-state",
+}
 Line = Callable[[Story], Markup | None]
 
 
@@ -69,7 +78,10 @@ def _click_refused(story: Story) -> Markup | None:
     event = story.entry.event
     if not isinstance(event, e.ClickRefused):
         return None
-    return say("step.click-refused", what=event.what, actor=event.actor.id, said=sentence(event.finding))
+    short = SHORT.get(event.finding.code)
+    # the person was told in full; the thread says it about them, in a few words
+    said = sentence(event.finding.model_copy(update={"code": short}) if short else event.finding)
+    return say("step.click-refused", what=event.what, actor=event.actor.id, said=said)
 
 
 def _started(story: Story) -> Markup | None:
@@ -248,7 +260,7 @@ TABLE: dict[str, Line] = {
     "abort_asked": _by("step.abort-asked"),
     "retry_asked": _by("step.retry-asked"),
     "undo_asked": _by("step.undo-asked"),
-    "keep_chosen": _by("step.kept"),
+    "keep_chosen": _to(_by("step.kept")),
     "held": _to(_held),
     "unknown": _why("step.unknown"),
     "proved": _proved,

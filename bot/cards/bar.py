@@ -35,6 +35,8 @@ def progress(change: Change, last_at: float | None = None) -> Markup:
     current = next((number for number, (index, step) in enumerate(at_work) if not _complete(change, index, step)), None)
     if current is None:
         number, said = len(at_work), say("step.now-finishing")
+        if change.bake is not None and not change.baked and not change.undoing:
+            said = say("step.now-watching", until=change.bake.until)
     else:
         number, said = current + 1, _now(change, *at_work[current])
     code = "step.progress-undo" if change.undoing else "step.progress"

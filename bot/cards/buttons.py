@@ -65,14 +65,13 @@ def abort(change_id: str, title: str, text: str) -> Block:
     return button
 
 
-def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool) -> list[Block]:
-    """[Retry gate] [Undo] [Keep]; keeping asks once more."""
+def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool, undo: bool) -> list[Block]:
+    """[Retry gate] [Undo] [Keep], the first two where they mean something; keeping asks once more."""
     keep = _button("keep", "Keep", Carried(c=change_id))
     keep["confirm"] = _asking(keep_title, keep_text, "Keep")
-    undo = _button("undo", "Undo", Carried(c=change_id), style="danger")
-    if not retry:
-        return [undo, keep]
-    return [_button("retry", "Retry gate", Carried(c=change_id), style="primary"), undo, keep]
+    row = [_button("retry", "Retry gate", Carried(c=change_id), style="primary")] if retry else []
+    row += [_button("undo", "Undo", Carried(c=change_id), style="danger")] if undo else []
+    return [*row, keep]
 
 
 def read(action_id: str, value: str) -> Act | Details | None:

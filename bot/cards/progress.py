@@ -48,7 +48,8 @@ def _buttons(change: Change) -> list[Block]:
     row: list[Block] = []
     if change.state == "held":
         title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
-        row = buttons.on_held(change.id, title, text, retry=change.failed_gate is not None)
+        may_retry, may_undo = change.failed_gate is not None, bool(change.plan.undo)
+        row = buttons.on_held(change.id, title, text, retry=may_retry, undo=may_undo)
     elif change.state in ABORTABLE and not change.undoing and change.abort is None:
         row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), say("plan.abort-text"))]
     return [*row, buttons.details(change.id, change.plan.digest)]
@@ -100,7 +101,10 @@ def held_next(change: Change) -> Markup:
     """What the buttons of a held change do."""
     if change.plan is None:
         return Markup("")
-    return say("hold.next-retry" if change.failed_gate else "hold.next", undo=undo_to(change.plan))
+    may = [say("hold.may-retry")] if change.failed_gate else []
+    if change.plan.undo:
+        may.append(say("hold.may-undo", undo=undo_to(change.plan)))
+    return say("hold.next", said=joined([*may, say("hold.may-keep")]))
 
 
 def _why_undone(change: Change) -> list[Markup]:

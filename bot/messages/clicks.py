@@ -28,6 +28,14 @@ SENTENCES: dict[str, str] = {
         "no change {change:code} is recorded, expected an id such as C-142; `status` lists the last ones"
     ),
     "click.unreadable": "this button carries nothing that can be read; look at the newest card of the change",
+    # the same in a few words, for the thread
+    "refused.expired": "the time to confirm is over",
+    "refused.old-plan": "the plan that was seen is not the plan any more",
+    "refused.self-approval": "the requester is never an approver",
+    "refused.not-approver": "not a member of the role {by:code}",
+    "refused.already-given": "they have confirmed already",
+    "refused.not-party": "neither requester nor approver nor somebody who may ask",
+    "refused.wrong-state": "the change is {state:words}",
     "approval.expired": (
         "the approvals of {change} held until {expires_at:at}, that is over; nothing was started, ask again"
     ),

@@ -46,6 +46,7 @@ SENTENCES: dict[str, str] = {
     "step.now-write": "{instance} drop-in",
     "step.now-restart": "{instance} restart",
     "step.now-waiting": "{instance} restart, waiting for {gate} since {since:at}",
+    "step.now-watching": "all gates passed, watched until {until:at}",
     "step.now-finishing": "proof and last looks",
     "step.gate-incarnation": "a new process",
     "step.gate-port": "its port",
@@ -61,9 +62,8 @@ SENTENCES: dict[str, str] = {
     "card.aborting": "abort asked by {actor:who}",
     "hold.keep-title": "Keep {change} as it is?",
     "hold.keep-text": "no gate vouches for the present state; keeping it ends the change",
-    "hold.next": "next: [Undo] goes {undo} with the same restarts · [Keep] leaves it so, an approver's word",
-    "hold.next-retry": (
-        "next: [Retry gate] looks again · [Undo] goes {undo} with the same restarts · [Keep] leaves it so, an"
-        " approver's word"
-    ),
+    "hold.next": "next: {said}",
+    "hold.may-retry": "[Retry gate] looks again",
+    "hold.may-undo": "[Undo] goes {undo} with the same restarts",
+    "hold.may-keep": "[Keep] leaves it so, an approver's word",
 }

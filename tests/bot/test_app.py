@@ -110,7 +110,14 @@ def test_a_mention_is_recorded_with_its_thread_and_one_by_a_bot_is_not(
 
 
 def test_other_events_are_only_acknowledged(listening: Listening, slack: SlackSandbox) -> None:
-    assert slack.people.event({"type": "user_change", "user": {"id": "U0ANA"}}).wait()
+    assert slack.people.event({"type": "member_left_channel", "user": "U0ANA"}).wait()
+    assert listening.inbox.waiting() == []
+
+
+def test_a_group_or_person_that_changed_is_counted_for_every_process(listening: Listening, slack: SlackSandbox) -> None:
+    for number, kind in enumerate(("subteam_members_changed", "subteam_updated", "user_change"), start=1):
+        assert slack.people.event({"type": kind, "subteam_id": "S0PERF", "user": {"id": "U0ANA"}}).wait()
+        assert slack.people.wait_for(lambda n=number: listening.inbox.people_version() == n)  # type: ignore[misc]  # bound
     assert listening.inbox.waiting() == []
 
 

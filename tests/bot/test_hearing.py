@@ -303,3 +303,20 @@ def test_a_worker_that_ends_right_after_the_change_was_recorded_leaves_nothing_t
     room.hearing.hear(item)
     assert [change.id for change in room.client.recent(5)] == ["C-1"]
     assert room.told("U0ANA") == ["C-1 asked: reading hosts; the plan follows here"]
+
+
+def test_a_group_that_changed_is_read_anew_by_every_worker_that_hears(room: Room, store: Store) -> None:
+    space = room.slack.workspace
+    space.add_user("cyd", user_id="U0CYD")
+    space.channels["C0PERF"].members.add("U0CYD")
+    group = space.add_group("perf-team", ["U0ANA"])
+    fleet = stories.fleet(approvers=("U0BEN",), group=group.id)
+    web = make_client(room.slack.bot_token, room.slack.base_url, timeout_s=3)
+    client = Client(room.ledger, Doorbell(store.redis), fleet, lambda: room.now)
+    identity, answerer, drawn = Identity(web, fleet), Answerer(web), Drawn(store.redis)
+    room.hearing = Hearing(client, room.inbox, drawn, identity, answerer, lambda: room.looks, lambda: room.now)
+    assert "set NAME=VALUE" not in room.command("/knob help", user="U0CYD")
+    group.users.append("U0CYD")
+    assert "set NAME=VALUE" not in room.command("/knob help", user="U0CYD")
+    Inbox(store.redis).people_changed()
+    assert "set NAME=VALUE" in room.command("/knob help", user="U0CYD")
