@@ -44,6 +44,7 @@ def execute(wiring: Wiring, change_id: str) -> None:
     plan = change.plan
     if change.state not in {"approved", "running", "undoing", "unknown"} or plan is None:
         return
+    wiring.hosts.warm(step.host for step in plan.steps)
     try:
         lease = wiring.leases.take(plan.services, owner=wiring.name, lease_s=wiring.fleet.timing.lease_s)
     except LeaseLost as held:

@@ -282,7 +282,7 @@ def _ended(instance: str, life: Answer, facts: UnitFacts) -> Verdict:
     values |= {"state": f"{facts.active_state} ({facts.sub_state})", "restarts": facts.n_restarts}
     if facts.incarnation.main_pid == 0:
         return failed("gate.incarnation.no-process", values)
-    counted = life.restarts_shown
-    if facts.n_restarts is not None and counted is not None and facts.n_restarts > counted:
+    counted = seen["restarts"] if life.restarts_shown is None else life.restarts_shown
+    if facts.n_restarts is not None and isinstance(counted, int) and facts.n_restarts > counted:
         return failed("gate.incarnation.crash-loop", values)
     return failed("gate.incarnation.other", values)

@@ -1218,6 +1218,15 @@ class UnitState:
     def _data(self) -> bytes:
         return json.dumps({"token": self.token, "records": self.records}).encode()
 
+    def restarts_before(self, before: Optional[Json]) -> int:
+        """What systemd had counted when the restart that ended this life was asked for; looked up without the lock."""
+        with contextlib.suppress(Refused, OSError):
+            self._load()
+        for record in reversed(self.records):
+            if record["verb"] == "restart" and record["before"] == before:
+                return record.get("n_restarts") or 0
+        return 0
+
     def find(self, verb: str, change: str, step: str, token: Optional[int]) -> Optional[Json]:
         for record in reversed(self.records):
             if (record["verb"], record["change"], record["step"]) == (verb, change, step) and token in (
@@ -1430,7 +1439,7 @@ def restart(request: Json, manager: Manager) -> Json:
         if entry is None:
             entry = {
                 "verb": "restart", "change": change, "step": step, "token": token, "at": time.time(),
-                "phase": "intended", "before": incarnation_of(shown),
+                "phase": "intended", "before": incarnation_of(shown), "n_restarts": whole(shown, "NRestarts"),
             }  # fmt: skip
             state.record(entry)
             with manager.start("restart", "--no-block", "--", unit) as asked, state.recording(entry, "issued"):
@@ -1548,6 +1557,7 @@ def wait(request: Json, manager: Manager) -> Json:
     poll_s, for_s = max(0.01, seconds(request, "poll_s", 0.05, 60.0)), seconds(request, "for_s", 10.0, 600.0)
     host = host_of(probe["url"] if probe else None, port)
     watch = Watch(manager, unit)
+    counted = UnitState(manager.scope, unit).restarts_before(before)
     deadline = time.monotonic() + for_s
     since: Json = {"new_incarnation_at": None, "port_owned_at": None, "first_200_at": None, "ready_at": None}
     owner: Optional[Json] = None
@@ -1606,6 +1616,8 @@ def wait(request: Json, manager: Manager) -> Json:
         CALLER.sleep(poll_s)
     if owner is None and port is not None:
         owner = watch.port(port, host)
+    # a restart that meets a running process sets the count back; one that meets the pause before Restart= does not
+    shown = whole(watch.shown, "NRestarts")
     return {
         "unit": unit,
         "state": state,
@@ -1613,7 +1625,8 @@ def wait(request: Json, manager: Manager) -> Json:
         "active_state": one(watch.shown, "ActiveState"),
         "sub_state": one(watch.shown, "SubState"),
         "result": one(watch.shown, "Result"),
-        "n_restarts": whole(watch.shown, "NRestarts"),
+        "n_restarts": shown if shown is None or shown < counted else shown - counted,
+        "n_restarts_shown": shown,
         "exec_main_status": whole(watch.shown, "ExecMainStatus"),
         "port": owner,
         "health": answer,

@@ -95,6 +95,11 @@ class Wiring:
             "execute": partial(execute.execute, self),
         }
 
+    def close(self) -> None:
+        """End the connections to hosts, where there are any."""
+        if "shell" in self.__dict__:
+            self.shell.close()
+
     def sweep(self) -> None:
         """One turn of the reaper: ring again what was lost, take over what is orphaned, expire what is late."""
         sweep(self.ledger, self.leases, self.doorbell, self.clock())

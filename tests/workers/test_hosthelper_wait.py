@@ -69,6 +69,35 @@ def test_a_restarted_unit_is_ready_when_the_new_life_owns_the_port_and_answers_t
     assert order[2] - order[0] >= 0.9  # health is 503 for the first second of its life
 
 
+def test_restarts_that_systemd_counted_before_ours_are_not_counted_for_the_new_life(host: LabHost, unit: str) -> None:
+    well = host.folder / "well"
+    line = f"ExecStart=/bin/sh -c 'test -e {well} || exit 3; exec sleep 600'"
+    host.unit(unit, f"Restart=always\nRestartSec=0.1\n{line}", unit="StartLimitIntervalSec=0")
+    host.manager.systemctl("start", "--no-block", unit)
+    deadline = time.monotonic() + 20
+    while int(host.manager.show(unit, "NRestarts")["NRestarts"]) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    host.unit(unit, f"Restart=always\nRestartSec=1h\n{line}", unit="StartLimitIntervalSec=0")
+    while "1h" not in host.manager.show(unit, "RestartUSec")["RestartUSec"] or not paused(host, unit):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.3)  # the pause that began before the reload is a short one
+    assert paused(host, unit)
+    well.touch()
+    before = restarted(host, unit)  # meets the pause: systemd keeps its count
+    assert before["main_pid"] == 0
+    answer = host.done("wait", unit=unit, before=before, port=None, health=None, for_s=20)
+    well.unlink()
+    assert (answer["state"], answer["n_restarts"]) == ("ready", 0)
+    assert answer["n_restarts_shown"] >= 3
+
+
+def paused(host: LabHost, unit: str) -> bool:
+    """Whether systemd waits before it starts the unit again."""
+    return host.manager.show(unit, "SubState")["SubState"] == "auto-restart"
+
+
 def test_the_life_from_before_is_never_ready(host: LabHost, unit: str) -> None:
     port = free_port()
     first = started(host, unit, port, 0, 0)

@@ -87,7 +87,8 @@ class Waited(Model):
     active_state: str
     sub_state: str
     result: str
-    n_restarts: int | None
+    n_restarts: int | None  # since our restart that ended `before`
+    n_restarts_shown: int | None = None  # as systemd counts
     exec_main_status: int | None
     port: PortOwner | None
     health: HttpAnswer | None
@@ -106,6 +107,7 @@ class ActRecord(Model):
     at: float
     before: Incarnation | None = None
     after: Incarnation | None = None  # the life that is there now, None while it is the one from before
+    n_restarts: int | None = None  # as systemd had counted when a restart was asked for
     path: str | None = None
     sha256_before: str | None = None
     sha256_after: str | None = None

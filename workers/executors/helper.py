@@ -17,7 +17,7 @@ from workers.shells.kept import Program
 VERSION = 1
 PYTHON = "/usr/bin/python3"
 # Units: seconds. A helper that is asked nothing for so long ends; above `kept.KEEP_S`, so that none ends as it is asked
-IDLE_S = 120.0
+IDLE_S = 660.0
 HELLO_MAX_BYTES = 65536
 SOURCE = Path(__file__).resolve().parents[1] / "hosthelper.py"
 

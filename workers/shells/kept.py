@@ -15,8 +15,9 @@ from workers.shells.fork import must_be_own
 
 # of the five channels that a host is asked for at most; the rest is for commands on their own
 MOST_PER_HOST = 2
-# Units: seconds. Below the time after which the program on the host ends by itself.
-KEEP_S = 90.0
+# Units: seconds. Long enough for the boot of a service on another host; below the time after which the program on the
+# host ends by itself.
+KEEP_S = 600.0
 # Units: seconds. A session that was not used for so long is greeted first: its host may have frozen meanwhile, and a
 # line that was sent there could not be called back.
 GREET_AFTER_S = 5.0
