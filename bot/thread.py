@@ -232,7 +232,7 @@ def parties(change: Change) -> Markup:
     """The requester, then those who confirmed or denied; everybody once."""
     found = [change.asked.actor] if change.asked is not None else []
     found += [given.actor for given in change.approvals]
-    ids = dict.fromkeys(actor.id for actor in found if actor.source == "slack")
+    ids = dict.fromkeys(actor.id for actor in found)
     return joined([mention(user) for user in ids], " ")
 
 
