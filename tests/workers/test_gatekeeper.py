@@ -35,6 +35,7 @@ def waited(state: str, life: Incarnation = NEW, *, at: float = ISSUED_AT, restar
             "sub_state": "running",
             "result": "success",
             "n_restarts": restarts,
+            "n_restarts_shown": restarts,
             "exec_main_status": 0,
             "port": PortOwner(port=1, state="owned", pid=pid, in_unit=True, started=life.started),
             "health": HttpAnswer(id="health", url="http://h", status=200, at=at, took_s=0.1) if ready else None,
