@@ -169,8 +169,10 @@ class Eyes:
         raise StageError(f"{change} is still {self.state(change) or 'unknown'} after {longest_s:g} s")
 
     def settle(self, change: str) -> None:
-        """Wait until nothing new comes in the channel about a change."""
+        """Wait until the channel shows the last that was recorded about a change, and nothing new comes."""
+        last = self.about(change)[-1]["seq"]
         deadline = time.monotonic() + ANSWER_S
+        self.until(lambda: last in self.drawn(change), ANSWER_S)
         while time.monotonic() < deadline:
             before = self._version(change)
             if not self.until(partial(self._moved, change, before, None), STILL_S):
@@ -186,10 +188,17 @@ class Eyes:
             raise StageError(f"the ledger cannot be read: {done.stderr.strip()[-300:]}")
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def about(self, change: str) -> list[Json]:
+        """Entries about a change without refused clicks."""
+        return [e for e in self.entries() if e["subject"] == change and _kind(e) != "click_refused"]
+
+    def drawn(self, change: str) -> set[JsonValue]:
+        """Numbers of the entries that messages about the change draw."""
+        return {payload_of(message).get("seq") for message in self.transcript() if change_of(message) == change}
+
     def state(self, change: str) -> str:
-        """Kind of the last event that was not a refused click; `planned again` after a plan that was overtaken."""
-        kinds = [_kind(entry) for entry in self.entries() if entry["subject"] == change]
-        kinds = [kind for kind in kinds if kind != "click_refused"]
+        """Kind of the last event about a change; `planned again` after a plan that was overtaken."""
+        kinds = [_kind(entry) for entry in self.about(change)]
         if kinds[-1:] == [WAITS_FOR_A_CLICK] and "replan" in kinds:
             return PLANNED_AGAIN
         return kinds[-1] if kinds else ""
@@ -215,9 +224,15 @@ def buttons(message: Json) -> list[Json]:
 
 
 def digests(message: Json) -> list[str]:
-    """Values of the buttons that carry a plan's digest."""
+    """Values of the buttons that confirm: they carry a restart order and the digest of its plan."""
     values = [str(b.get("value") or "") for b in buttons(message)]
-    return [value for value in values if '"d"' in value]
+    return [value for value in values if '"d"' in value and '"o"' in value]
+
+
+def questions(message: Json) -> list[str]:
+    """Labels of the buttons that ask for a decision: all but [Details]."""
+    labels = [label.get("text") for b in buttons(message) if isinstance(label := b.get("text"), dict)]
+    return [str(label) for label in labels if label != "Details"]
 
 
 def payload_of(message: Json) -> Json:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.clock import Life, lives
-from sandbox.eyes import Eyes, Json, Said, buttons, payload_of
+from sandbox.eyes import Eyes, Json, Said, payload_of, questions
 from sandbox.fleet.document import KNOB_ENV
 from sandbox.kernel import environ_of, listeners, words_of
 from sandbox.stage import KNOB_VALUE, ROLES, Stage, fetch
@@ -207,11 +207,12 @@ class Judge:
         return not problems, "; ".join(problems) or f"nonce {nonce} came back in {took_s:.1f} s through all three"
 
     def concluded(self, change: str) -> Verdict:
-        """The card asks nobody for a decision any more."""
-        card = self.eyes.message(change) or {}
-        asked = [str(label.get("text")) for b in buttons(card) if isinstance(label := b.get("text"), dict)]
+        """The channel shows the last that was recorded of the change, and its card asks nobody for a decision."""
+        asked = questions(self.eyes.message(change) or {})
         last = next((line.text for line in reversed(self.eyes.thread(change))), "nothing")
         told = f"the last line of the thread: {last}"
+        if self.eyes.about(change)[-1]["seq"] not in self.eyes.drawn(change):
+            return False, f"the end of {change} is recorded, and nobody was told; {told}"
         return not asked, f"the card still asks: {', '.join(asked)}; {told}" if asked else told
 
     def audit_clean(self) -> Verdict:

@@ -34,9 +34,11 @@ ROLES = ("prefill", "decode", "router")
 KNOB_VALUE = "512"
 QUICK_BOOT_S = {"prefill": 1.5, "decode": 2.0, "router": 0.4}
 QUICK_DRAIN_S = 0.7
+QUICK_BAKE_S = 2.0
 # Source: the incident, boots of 68 s and 72 s
 REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
 REAL_DRAIN_S = 3.0
+REAL_BAKE_S = 60.0
 LISTENS_S = 60.0
 COMMAND_S = 30.0
 STOP_S = 10.0
@@ -55,6 +57,7 @@ class Stage:
         self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else QUICK_BOOT_S
         self.slack = SlackSandbox(reference=reference())
         self.fleet: DemoFleet | None = None
+        self.bake_s = REAL_BAKE_S if real_time else QUICK_BAKE_S
         self._drain_s = REAL_DRAIN_S if real_time else QUICK_DRAIN_S
         self._product: subprocess.Popen[bytes] | None = None
         self._cgroup: Cgroup | None = None
@@ -81,7 +84,8 @@ class Stage:
         self._cgroup = Cgroup.create(f"clawback-{os.getpid()}-product-{time.monotonic_ns():x}")
         self._guard = Guard(self._cgroup)
         folder = self.folder / "fleet"
-        self.fleet = DemoFleet(folder, boot_s=self.boot_s, people=people, engines=engines, wait=False)
+        timing = {"bake": f"{self.bake_s:g}s"}
+        self.fleet = DemoFleet(folder, boot_s=self.boot_s, people=people, timing=timing, engines=engines, wait=False)
 
     def start(self) -> None:
         """Start the product, and wait until the services are healthy and the bot listens.

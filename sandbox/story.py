@@ -230,9 +230,9 @@ class Story:
         return float(found[1]) if found else 0.0
 
     def _longest_s(self, roles: Iterable[str]) -> float:
-        """Every boot at its limit, there and back, and a minute for all the rest."""
+        """Every boot at its limit, there and back, the watch after it, and a minute for all the rest."""
         limits_s = [max(30.0, BOOT_FACTOR * self.stage.boot_s[role]) for role in roles]
-        return SLACK_S + 2 * sum(limits_s)
+        return SLACK_S + self.stage.bake_s + 2 * sum(limits_s)
 
 
 def in_words(error: Exception) -> str:
