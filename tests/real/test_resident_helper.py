@@ -29,7 +29,7 @@ from workers.hosts import Hosts
 from workers.shells import kept
 from workers.shells.hostkeys import KnownHosts
 from workers.shells.local import LocalShell
-from workers.shells.ssh import SshPool
+from workers.shells.ssh import MAX_CHANNELS, SshPool
 from workers.wiring import Wiring
 
 pytestmark = pytest.mark.real
@@ -394,3 +394,26 @@ def test_a_wiring_closes_the_shell_that_it_opened_and_opens_none_to_close_it(tar
     wiring.close()
     with pytest.raises(OpsError, match="closed"):
         target.pool.run(target.server.host(), ("true",), deadline_s=WAIT_S, max_output_bytes=100)
+
+
+def test_helpers_that_only_wait_take_no_command_its_place(target: Target) -> None:
+    host = target.server.host(manager="user")
+    threads = [in_background(lambda: endless_wait_of(target, 0.5))[0] for _ in range(2)]
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert len(target.helpers()) == kept.MOST_PER_HOST
+    barrier = threading.Barrier(MAX_CHANNELS)
+
+    def command() -> int:
+        barrier.wait(WAIT_S)
+        return target.pool.run(host, ("sleep", "1"), deadline_s=WAIT_S, max_output_bytes=100).exit_status
+
+    started = [in_background(command) for _ in range(MAX_CHANNELS)]
+    for thread, _ in started:
+        thread.join(WAIT_S)
+    assert [answers for _, answers in started] == [[0]] * MAX_CHANNELS
+    assert target.helpers() == []
+
+
+def endless_wait_of(target: Target, for_s: float) -> object:
+    return target.at().wait(UNIT, before=None, port=free_port(), health=None, confirmations=1, poll_s=0.05, for_s=for_s)
