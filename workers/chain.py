@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from policies import change as life
 from policies.change import Change
-from policies.events import GENESIS, Entry, EvidenceRecorded, chain_problem, indexes
+from policies.events import GENESIS, Entry, EvidenceRecorded, chain_problem, indexes, stored_digest
 from policies.finding import Finding
 from workers.ledger import DEADLINE, HEAD, INDEX, OPEN, SUBJECT, stored, text_of
 from workers.store import translated
@@ -54,16 +54,16 @@ class _Walk:
             self.skipped.add(number)
             self.prev = None
             return
-        self._link(number, entry)
+        self._link(number, entry, stored_digest(text))
         self._project(number, entry)
 
-    def _link(self, number: int, entry: Entry) -> None:
+    def _link(self, number: int, entry: Entry, digest: str) -> None:
         if entry.seq != number:
             self.findings.append(_finding("misplaced-entry", seq=number, found=entry.seq))
-        problem = chain_problem(entry.prev if self.prev is None else self.prev, entry)
+        problem = chain_problem(entry.prev if self.prev is None else self.prev, entry, digest)
         if problem is not None:
             self.findings.append(problem.model_copy(update={"values": {**problem.values, "seq": number}}))
-        if problem is not None and problem.code == "ledger.broken-link" and entry.digest() != entry.hash:
+        if problem is not None and problem.code == "ledger.broken-link" and digest != entry.hash:
             self.findings.append(_finding("edited-entry", seq=number, subject=entry.subject, kind=entry.event.kind))
         self.prev = entry.hash
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from policies import change as life
 from policies.change import Change
 from policies.errors import LedgerConflict, NotFound, StoreUnavailable
-from policies.events import GENESIS, Entry, Event, EvidenceRecorded, indexes
+from policies.events import GENESIS, Entry, Event, EvidenceRecorded, indexes, stored_digest
 from policies.finding import Finding
 from workers.store import translated
 
@@ -34,11 +34,6 @@ BATCH = 500
 BLOCK_MS = 1000  # one wait on the server; below the socket's timeout
 APPEND_S = 15.0  # other writers may be first for this long before an append gives up
 REMEMBERED = 256
-
-
-def canonical(entry: Entry) -> str:
-    """The one spelling of an entry: sorted keys, no spaces, ASCII."""
-    return json.dumps(entry.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 class Ledger:
@@ -76,7 +71,7 @@ class Ledger:
                 event=event,
                 prev=prev,
             ).sealed()
-            text = canonical(entry)
+            text = entry.canonical()
             if Entry.model_validate_json(text) != entry:
                 raise ValueError(f"`{event.kind}` of {subject} does not survive its own spelling")
             keys = [STREAM, HEAD, SUBJECT + subject, OPEN, DEADLINE, *(INDEX + name for name in indexes(entry))]
@@ -239,7 +234,7 @@ def _parse(number: int, text: str) -> Entry:
         entry = Entry.model_validate_json(text)
     except ValidationError as error:
         raise _broken(number, "unreadable") from error
-    if entry.seq != number or entry.digest() != entry.hash:
+    if entry.seq != number or stored_digest(text) != entry.hash:
         raise _broken(number, "edited")
     return entry
 

@@ -29,7 +29,7 @@ from policies.events.ends import (
     UndoAsked,
     UndoStarted,
 )
-from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes
+from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
 from policies.events.records import EvidenceRecorded
 from policies.events.work import (
     Baked,
@@ -85,4 +85,5 @@ __all__ = (
     "Unknown",
     "chain_problem",
     "indexes",
+    "stored_digest",
 )

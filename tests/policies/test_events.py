@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from policies.events import EVENT, GENESIS, Entry, Event, Succeeded, chain_problem, indexes
+from policies.events import EVENT, GENESIS, Entry, Event, Succeeded, chain_problem, indexes, stored_digest
 from policies.finding import Finding
 from tests.policies import builders as b
 from tests.policies.change_events import every, evidence_recorded, kinds
@@ -29,6 +29,11 @@ def test_there_is_an_example_of_every_kind() -> None:
     assert set(EVENTS) == kinds()
 
 
+def problem_of(prev: str, link: Entry) -> Finding | None:
+    """What is wrong with a link as it would be stored."""
+    return chain_problem(prev, link, stored_digest(link.canonical()))
+
+
 @pytest.mark.parametrize("kind", EVENTS)
 def test_an_event_survives_storage(kind: str) -> None:
     event = EVENTS[kind]
@@ -41,7 +46,7 @@ def test_an_entry_survives_storage_and_still_follows_its_predecessor(kind: str) 
     sealed = entry(EVENTS[kind])
     stored = json.dumps(sealed.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
     assert Entry.model_validate_json(stored) == Entry.model_validate_json(sealed.model_dump_json()) == sealed
-    assert chain_problem("a" * 64, Entry.model_validate_json(stored)) is None
+    assert chain_problem("a" * 64, Entry.model_validate_json(stored), stored_digest(stored)) is None
 
 
 @pytest.mark.parametrize("kind", EVENTS)
@@ -58,7 +63,7 @@ def test_an_edit_of_any_one_field_is_found(kind: str) -> None:
         if changed == sealed:
             continue
         tried += 1
-        found = chain_problem("a" * 64, changed)
+        found = problem_of("a" * 64, changed)
         assert found is not None, path
         assert found.code == ("ledger.broken-link" if path == ("prev",) else "ledger.edited-entry")
     assert tried >= 5
@@ -67,13 +72,13 @@ def test_an_edit_of_any_one_field_is_found(kind: str) -> None:
 def test_an_entry_under_another_kind_is_found() -> None:
     sealed = entry(EVENTS["refused"])
     other = sealed.model_copy(update={"event": EVENTS["nothing_to_do"]})
-    found = chain_problem("a" * 64, other)
+    found = problem_of("a" * 64, other)
     assert found is not None
     assert found.values == {"seq": 3, "subject": "C-1", "kind": "nothing_to_do"}
 
 
 def test_an_entry_behind_another_predecessor_is_a_broken_link() -> None:
-    found = chain_problem("b" * 64, entry(EVENTS["denied"]))
+    found = problem_of("b" * 64, entry(EVENTS["denied"]))
     assert found is not None
     assert (found.code, found.values) == (
         "ledger.broken-link",
@@ -83,16 +88,16 @@ def test_an_entry_behind_another_predecessor_is_a_broken_link() -> None:
 
 def test_an_unsealed_entry_is_no_link() -> None:
     loose = Entry(seq=1, subject="C-1", version=1, at=b.NOW, event=EVENTS["expired"], prev=GENESIS)
-    found = chain_problem(GENESIS, loose)
+    found = problem_of(GENESIS, loose)
     assert found is not None
     assert found.code == "ledger.edited-entry"
-    assert chain_problem(GENESIS, loose.sealed()) is None
+    assert problem_of(GENESIS, loose.sealed()) is None
 
 
 def test_the_hash_is_not_part_of_what_is_hashed() -> None:
     sealed = entry(EVENTS["expired"])
     assert sealed.sealed() == sealed
-    assert sealed.model_copy(update={"hash": "0" * 64}).digest() == sealed.hash
+    assert sealed.model_copy(update={"hash": "0" * 64}).sealed().hash == sealed.hash
 
 
 def test_a_chain_of_every_kind_holds_and_breaks_where_an_entry_is_missing() -> None:
@@ -100,9 +105,9 @@ def test_a_chain_of_every_kind_holds_and_breaks_where_an_entry_is_missing() -> N
     for seq, event in enumerate(EVENTS.values(), start=1):
         chain.append(entry(event, seq=seq, version=seq, prev=chain[-1].hash if chain else GENESIS))
     links = zip([GENESIS, *(x.hash for x in chain)], chain, strict=False)
-    assert [chain_problem(prev, link) for prev, link in links] == [None] * len(chain)
+    assert [problem_of(prev, link) for prev, link in links] == [None] * len(chain)
     for missing in range(1, len(chain) - 1):
-        found = chain_problem(chain[missing - 1].hash, chain[missing + 1])
+        found = problem_of(chain[missing - 1].hash, chain[missing + 1])
         assert found is not None
         assert found.code == "ledger.broken-link"
 
@@ -120,7 +125,7 @@ def test_whatever_a_finding_says_the_entry_holds_after_storage(values: dict[str,
     finding = Finding(code="x.y", effect="note", values=values)
     sealed = entry(EVENTS["refused"].model_copy(update={"findings": (finding,)}), at=at)
     stored = Entry.model_validate_json(json.dumps(sealed.model_dump(mode="json")))
-    assert chain_problem("a" * 64, stored) is None
+    assert problem_of("a" * 64, stored) is None
     assert stored.event == sealed.event
 
 
@@ -177,3 +182,14 @@ def test_what_was_and_is_live_is_kept_by_instance() -> None:
     again = EVENT.validate_json(EVENT.dump_json(done))
     assert isinstance(again, Succeeded)
     assert (again.was, again.now) == ({"decode@gpu1": None}, {"decode@gpu1": "512"})
+
+
+def test_an_entry_of_an_older_version_that_lacks_a_later_field_keeps_its_hash() -> None:
+    new = entry(EVENTS["planned"]).sealed()
+    document = json.loads(new.canonical())
+    del document["event"]["dry"]  # as if it had been written before that field was added
+    document["hash"] = stored_digest(json.dumps(document))
+    text = json.dumps(document)
+    read = Entry.model_validate_json(text)
+    assert read.hash != read.sealed().hash
+    assert chain_problem(read.prev, read, stored_digest(text)) is None

@@ -12,7 +12,7 @@ from policies import events as e
 from policies.events import Entry
 from tests.conftest import Store
 from tests.workers import events as make
-from workers.ledger import DEADLINE, HEAD, OPEN, STREAM, SUBJECT, Ledger, canonical, stored
+from workers.ledger import DEADLINE, HEAD, OPEN, STREAM, SUBJECT, Ledger, stored
 
 Rows = list[tuple[str, str]]  # (stream id, entry)
 
@@ -51,7 +51,7 @@ def test_an_edited_entry_is_named(store: Store, ledger: Ledger) -> None:
 
 def test_an_edited_entry_with_a_new_hash_breaks_the_link_behind_it(store: Store, ledger: Ledger) -> None:
     def forge(rows: Rows) -> Rows:
-        rows[2] = ("3-0", canonical(_edit(rows[2][1], at=5.0).sealed()))
+        rows[2] = ("3-0", _edit(rows[2][1], at=5.0).sealed().canonical())
         return rows
 
     _rewrite(store, ledger, forge)
@@ -60,7 +60,7 @@ def test_an_edited_entry_with_a_new_hash_breaks_the_link_behind_it(store: Store,
 
 def test_the_last_entry_edited_with_a_new_hash_disagrees_with_the_head(store: Store, ledger: Ledger) -> None:
     def forge(rows: Rows) -> Rows:
-        rows[-1] = (rows[-1][0], canonical(_edit(rows[-1][1], at=5.0).sealed()))
+        rows[-1] = (rows[-1][0], _edit(rows[-1][1], at=5.0).sealed().canonical())
         return rows
 
     _rewrite(store, ledger, forge)
@@ -81,7 +81,7 @@ def test_an_emptied_stream_names_every_entry(store: Store, ledger: Ledger) -> No
 def test_an_inserted_entry_is_named(store: Store, ledger: Ledger) -> None:
     def insert(rows: Rows) -> Rows:
         forged = _edit(rows[1][1], seq=3).sealed()
-        return [*rows[:2], ("2-1", canonical(forged)), *rows[2:]]
+        return [*rows[:2], ("2-1", forged.canonical()), *rows[2:]]
 
     _rewrite(store, ledger, insert)
     assert _named(ledger) == [("misplaced-entry", 3)]
@@ -90,7 +90,7 @@ def test_an_inserted_entry_is_named(store: Store, ledger: Ledger) -> None:
 def test_an_entry_added_at_the_end_by_hand_is_named(store: Store, ledger: Ledger) -> None:
     last = list(ledger.read())[-1]
     forged = Entry(seq=11, subject="C-3", version=1, at=1.0, event=make.asked(), prev=last.hash).sealed()
-    store.redis.xadd(STREAM, {"entry": canonical(forged)}, id="11-0")
+    store.redis.xadd(STREAM, {"entry": forged.canonical()}, id="11-0")
     assert [code for code, _ in _named(ledger)] == ["wrong-head", "wrong-list", "wrong-list"]
 
 
@@ -114,7 +114,7 @@ def test_an_event_that_cannot_have_happened_is_named_though_its_chain_holds(stor
     ledger = Ledger(store.redis, lambda: 1000.0)
     first = ledger.append("C-1", make.asked(), expect_version=0)
     forged = Entry(seq=2, subject="C-1", version=2, at=1.0, event=make.approved(), prev=first.hash).sealed()
-    store.redis.xadd(STREAM, {"entry": canonical(forged)}, id="2-0")
+    store.redis.xadd(STREAM, {"entry": forged.canonical()}, id="2-0")
     store.redis.hset(HEAD, mapping={"seq": 2, "hash": forged.hash})
     store.redis.rpush(SUBJECT + "C-1", 2)
     assert _named(ledger) == [("illegal-event", 2)]
@@ -124,7 +124,7 @@ def test_a_version_given_twice_is_named(store: Store) -> None:
     ledger = Ledger(store.redis, lambda: 1000.0)
     first = ledger.append("C-1", make.asked(), expect_version=0)
     forged = Entry(seq=2, subject="C-1", version=1, at=1.0, event=make.clicked(), prev=first.hash).sealed()
-    store.redis.xadd(STREAM, {"entry": canonical(forged)}, id="2-0")
+    store.redis.xadd(STREAM, {"entry": forged.canonical()}, id="2-0")
     store.redis.hset(HEAD, mapping={"seq": 2, "hash": forged.hash})
     store.redis.rpush(SUBJECT + "C-1", 2)
     assert _named(ledger) == [("wrong-version", 2)]

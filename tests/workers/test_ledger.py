@@ -44,7 +44,7 @@ def test_a_whole_life_is_appended_and_folds_to_its_end(ledger: Ledger) -> None:
 def test_each_entry_carries_the_hash_of_the_one_before_it(ledger: Ledger) -> None:
     first, second = _play(ledger, "C-1", [make.asked(), make.planned()])
     assert first.prev == e.GENESIS
-    assert second.prev == first.hash == first.digest()
+    assert second.prev == first.hash == e.stored_digest(first.canonical())
 
 
 def test_an_unknown_change_is_not_found(ledger: Ledger) -> None:
