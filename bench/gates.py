@@ -4,13 +4,12 @@
 
 clawback's worker carries out real changes over SSH on the demo fleet. Beside it, in turns on the same fleet, runs a
 shell loop on the host itself: restart, ask the health endpoint every 1 s (or 5 s) until it answers 200, go on. The loop
-checks nothing else and has no SSH in its way. Its first question comes at a random moment of its period.
+checks nothing else and has no SSH in its way. Its first questions are spread evenly over the period.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import shlex
 import statistics
 import sys
@@ -42,6 +41,7 @@ HERE = Where(channel="C1")
 ORDER = "co-restart"
 BOOT_S = {"prefill": 0.6, "decode": 0.8, "router": 0.2}
 PERIODS_S = (1.0, 5.0)
+GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the range evenly however many are taken
 # one turn of the loop; $1 unit, $2 address, $3 seconds before the first question, $4 between questions
 TURN = """systemctl --user restart "$1"; sleep "$3"
 until curl -fs -o /dev/null --max-time 25 "$2"; do sleep "$4"; done
@@ -63,6 +63,7 @@ class Bench:
     def __init__(self, fleet: DemoFleet, wiring: Wiring) -> None:
         self.fleet = fleet
         self.wiring = wiring
+        self.turns = 0
 
     def by_clawback(self, intent: Intent, times: Times) -> None:
         """One change, from the approval to its end."""
@@ -92,7 +93,8 @@ class Bench:
         turns = []
         for role in ROLES:
             path = "/readiness" if role == "router" else "/health"
-            first_s = random.uniform(0, period_s)
+            self.turns += 1
+            first_s = self.turns * GOLDEN % 1.0 * period_s
             words = [unit_name(role), self.fleet.url(role, path), f"{first_s:.3f}", f"{period_s:g}"]
             turns.append(f"set -- {shlex.join(words)}\n{TURN}")
         done = self.fleet.host("decode").manager.run(["/bin/sh", "-c", "".join(turns)], timeout_s=120)
