@@ -69,7 +69,10 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
         jobs = Jobs(wiring, settings)
         table["hear"] = jobs.table["hear"]
         ticks.append(jobs.hear_again)
-    serve(wiring.redis, chosen, table, name=f"worker-{'-'.join(chosen)}", tick=all_of(ticks))
+    try:
+        serve(wiring.redis, chosen, table, name=f"worker-{'-'.join(chosen)}", tick=all_of(ticks))
+    finally:
+        wiring.close()
     with suppress(StoreUnavailable):  # then the beat fades by itself
         leave(wiring.redis, chosen, wiring.name)
 
