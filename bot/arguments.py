@@ -87,6 +87,14 @@ class Arguments:
             return checked, None
         return checked, spelling.value(checked, value, word)
 
+    def scope(self) -> str:
+        """SCOPE: a service, a host or service@host."""
+        if not self.rest() or self._peek() in OPTIONS:
+            raise Unreadable("missing-scope", "what to restart is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        self._plain(word)
+        return spelling.scope(word, self.names)
+
     def change(self, *, required: bool) -> str | None:
         """A change id like `C-142`, in capital letters."""
         if not self.rest():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.arguments import Arguments
 from bot.commands import COMMANDS, find
-from bot.commands.not_built import NOT_BUILT, not_built
+from bot.commands.not_built import DEPLOY_A_REF, NOT_BUILT, not_built
 from bot.escape import shown
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, unwrap
@@ -123,19 +123,33 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
 
 def _unknown(family: str | None, word: str, first: Word) -> Unreadable:
     if (first.quoted is None or family != "/knob") and (absent := not_built(family, word)) is not None:
-        return Unreadable("not-built", f"`{absent}` is not available in this version", hint="help shows what is")
+        return _absent(absent)
+    meant = near(word, _WORDS)
+    meant = tuple(one for one in meant if one == _behind(family, one)) or meant
+    if family == "/deploy" and not meant:
+        return _absent(DEPLOY_A_REF)  # what is no word of ours is the name of a service
     return Unreadable(
         "unknown-word",
-        f'there is no command "{shown(first.text)}"',
-        hint=did_you_mean(near(word, _WORDS)) or "help shows what can be typed",
+        f'there is no command "{shown(first.text)}"' + (f" behind {family}" if word in _WORDS and family else ""),
+        hint=did_you_mean(tuple(_behind(family, one) for one in meant)) or "help shows what can be typed",
     )
+
+
+def _absent(what: str) -> Unreadable:
+    return Unreadable("not-built", f"`{what}` is not available in this version", hint="help shows what is")
+
+
+def _behind(family: str | None, word: str) -> str:
+    """A word, with its family where that is another one than was typed."""
+    found = find(word)
+    return word if found is None or family is None or family in found.families else f"{found.families[0]} {word}"
 
 
 def _check_help(word: str) -> None:
     if word in _WORDS:
         return
     if (absent := not_built(None, word)) is not None:
-        raise Unreadable("not-built", f"`{absent}` is not available in this version", hint="help shows what is")
+        raise _absent(absent)
     raise Unreadable(
         "unknown-word",
         f'there is no command "{shown(word)}"',

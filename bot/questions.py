@@ -17,7 +17,11 @@ from workers.client import Client
 from workers.look import KnobLook, VerifyLook
 
 RECENT = 10
-ASKING = frozenset({"set", "restore", "revert", "unset"})
+# words that ask for a change -> kinds of rules that are about it
+ASKING = {
+    **dict.fromkeys(("set", "restore", "revert", "unset"), frozenset({None, "knob"})),
+    "restart": frozenset({None, "deploy", "restart"}),
+}
 DECIDING = frozenset({"confirm", "keep"})
 Asked = Verify | ListKnobs | ShowKnob | Status | Help
 
@@ -93,7 +97,8 @@ class Questions:
         """Whether help shows a word: the ones that change something only to those whom a rule lets."""
         rules = self._client.fleet.rules
         if word in ASKING:
-            return any(rule.ask in actor.roles for rule in rules if rule.ask)
+            about = [r for r in rules if r.match.kind in ASKING[word] and r.match.intent in {None, word}]
+            return any(rule.ask in actor.roles for rule in about if rule.ask)
         if word in DECIDING:
             return any(rule.by in actor.roles for rule in rules if rule.by)
         return True

@@ -99,7 +99,7 @@ def scope(word: Word, names: Names | None) -> str:
         raise Unreadable(
             "bad-scope",
             f'"{shown(typed)}" is not a scope',
-            hint="expected a service, a host or service@host, as in: on decode@gpu1",
+            hint="expected a service, a host or service@host, as in decode@gpu1",
         )
     if names is None:
         return typed

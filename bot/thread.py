@@ -11,7 +11,7 @@ from collections.abc import Callable
 from bot.cards.kit import cut
 from bot.cards.plan import mentions, some
 from bot.cards.progress import held_next, reasons, succeeded
-from bot.cards.story import Story, instance, path, value_written
+from bot.cards.story import Story, instance, order_said, value_written
 from bot.cards.verdict import proof_line
 from bot.markup import Markup, joined, mention
 from bot.messages import say, sentence
@@ -52,7 +52,7 @@ def _planned(story: Story) -> Markup | None:
     if not isinstance(event, e.Planned) or not event.plans:
         return None
     again = sum(isinstance(entry.event, e.Planned) for entry in story.entries) > 1
-    orders = joined([say("step.order", order=plan.order, path=path(plan)) for plan in event.plans], ", ")
+    orders = joined([order_said(plan) for plan in event.plans], ", ")
     said = say("step.planned-again" if again else "step.planned", orders=orders, digest=event.plans[0].digest)
     # an edited card notifies nobody, and neither does a name on it: those who decide are asked here
     who = mentions(event, story.groups)
@@ -166,8 +166,20 @@ def _undo_started(story: Story) -> Markup | None:
     if not isinstance(event, e.UndoStarted):
         return None
     if event.actor is not None:
-        return say("step.undo-started-by", actor=event.actor.id)
+        return say("step.undo-started-by" if _undoes(story) else "step.stopped-by", actor=event.actor.id)
     return say("step.undo-started", why=_gate_named(story, event.findings) or reasons(event.findings))
+
+
+def _abort_asked(story: Story) -> Markup | None:
+    event = story.entry.event
+    if not isinstance(event, e.AbortAsked):
+        return None
+    return say("step.abort-asked" if _undoes(story) else "step.abort-asked-restart", actor=event.actor.id)
+
+
+def _undoes(story: Story) -> bool:
+    """Whether there is something to undo: not where no value changes."""
+    return story.change.plan is None or bool(story.change.plan.undo)
 
 
 def _gate_named(story: Story, findings: tuple[Finding, ...]) -> Markup | None:
@@ -257,7 +269,7 @@ TABLE: dict[str, Line] = {
     "gate_passed": _gate_passed,
     "gate_failed": _gate_failed,
     "undo_started": _undo_started,
-    "abort_asked": _by("step.abort-asked"),
+    "abort_asked": _abort_asked,
     "retry_asked": _by("step.retry-asked"),
     "undo_asked": _by("step.undo-asked"),
     "keep_chosen": _to(_by("step.kept")),

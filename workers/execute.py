@@ -244,7 +244,7 @@ class Run:
         change, plan = self.change, self.plan
         if change.undoing:
             values: dict[str, str | int | float | None] = {"knob": plan.knob}
-            note = Finding(code="undo.done", effect="note", values=values)
+            note = Finding(code="undo.done" if plan.undo else "undo.nothing", effect="note", values=values)
             self.record(e.Aborted(findings=(note,)) if change.abort else e.RolledBack(findings=(note,)))
             return
         if change.bake is None:

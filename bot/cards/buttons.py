@@ -40,10 +40,10 @@ class Details:
     digest: str | None
 
 
-def confirm(change_id: str, plan: Plan, title: str, text: str) -> Block:
-    """[Confirm ORDER], which asks once more and says what will be restarted."""
+def confirm(change_id: str, plan: Plan, label: str, title: str, text: str) -> Block:
+    """[Confirm LABEL], which asks once more and says what will be restarted."""
     carried = Carried(c=change_id, o=plan.order, d=plan.digest)
-    button = _button(f"confirm.{plan.order}", f"Confirm {plan.order}", carried, style="primary")
+    button = _button(f"confirm.{plan.order}", f"Confirm {label}", carried, style="primary")
     button["confirm"] = _asking(title, text, "Confirm")
     return button
 

@@ -62,7 +62,7 @@ def _order(plan: Plan) -> list[Markup]:
     lines = [say("details.order", order=plan.order, digest=plan.digest)]
     for number, step in enumerate(plan.steps, start=1):
         lines += _step(number, step)
-    lines.append(say("details.undo"))
+    lines.append(say("details.undo" if plan.undo else "details.no-undo"))
     lines += [say("details.undo-step", said=_step(number, step)[0]) for number, step in enumerate(plan.undo, start=1)]
     return lines
 

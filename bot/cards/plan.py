@@ -14,6 +14,7 @@ from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
 from policies.events import Asked, Planned
 from policies.finding import Finding
+from policies.intents import subject
 from policies.plan import Plan
 
 MOST_FINDINGS = 12
@@ -76,7 +77,7 @@ def _title(asked: Asked, plan: Plan | None) -> Markup:
     intent = asked.intent
     verb, knob, scope = intent.kind.capitalize(), knob_of(intent), intent.scope
     if knob is None:
-        return say("plan.headline-bare", verb=verb, what=scope)
+        return say("plan.headline-bare", verb=verb, what=subject(intent))
     value = plan.value if plan else getattr(intent, "value", None)
     where = ", ".join(dict.fromkeys(t.instance.split("@")[0] for t in plan.targets)) if plan else scope
     if where is None and value is not None:
@@ -102,14 +103,17 @@ def _worth(story: Story, plan: Plan) -> list[Markup]:
 
 def order_line(plan: Plan) -> Markup:
     """An order with its restarts; a duration only where restarts of all its instances were recorded."""
-    parts = [say("plan.order", order=plan.order, path=path(plan))]
+    told = path(plan)
+    parts = [say("plan.order", order=plan.order, path=told) if told != plan.order else say("plan.restarts", path=told)]
     if (took := plan.estimate) is not None:
         parts.append(say("plan.order-takes", median_s=took.median_s, p90_s=took.p90_s, n=took.n))
     return joined([*parts, *left_running(plan.load)])
 
 
 def undo_line(plan: Plan) -> list[Markup]:
-    """What undoing would bring back; nothing where no value changes."""
+    """What undoing would bring back, or that there is nothing to bring back."""
+    if plan.knob is None:
+        return [say("plan.undo-none")]
     return [say("plan.undo", undo=undo_to(plan))] if plan.targets else []
 
 
@@ -168,7 +172,8 @@ def _confirm(change_id: str, plan: Plan) -> Block:
         text = say("plan.confirm-text", path=path(plan), knob=plan.knob, now=before.pop(), then=plan.value)
     else:
         text = say("plan.confirm-text-mixed", path=path(plan), knob=plan.knob, then=plan.value)
-    return buttons.confirm(change_id, plan, say("plan.confirm-title", change=change_id), text[:290])
+    label = plan.order if plan.knob is not None or path(plan) != plan.order else f"restart of {plan.order}"
+    return buttons.confirm(change_id, plan, label, say("plan.confirm-title", change=change_id), text[:290])
 
 
 def unique(groups: Iterable[tuple[Finding, ...]]) -> list[Finding]:

@@ -51,7 +51,8 @@ def _buttons(change: Change) -> list[Block]:
         may_retry, may_undo = change.failed_gate is not None, bool(change.plan.undo)
         row = buttons.on_held(change.id, title, text, retry=may_retry, undo=may_undo)
     elif change.state in ABORTABLE and not change.undoing and change.abort is None:
-        row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), say("plan.abort-text"))]
+        text = say("plan.abort-text" if change.plan.undo else "plan.abort-text-restart")
+        row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), text)]
     return [*row, buttons.details(change.id, change.plan.digest)]
 
 
@@ -143,7 +144,10 @@ def decided_by(change: Change) -> Markup:
     who = joined([say("card.who", actor=a.actor.id) for a in given], ", ")
     order = change.order or given[-1].order
     plan = next((p for p in change.planned.plans if p.order == order), None) if change.planned else None
-    return say("card.confirmed", order=order, path=path(plan) if plan else "?", who=who)
+    told = path(plan) if plan else "?"
+    if told == order:
+        return say("card.confirmed-alone", order=order, who=who)
+    return say("card.confirmed", order=order, path=told, who=who)
 
 
 def succeeded(story: Story) -> Markup:
@@ -153,7 +157,8 @@ def succeeded(story: Story) -> Markup:
         return Markup("")
     now, was = set(end.now.values()), set(end.was.values())
     if end.knob is None:
-        return say("end.restarted", took_s=end.took_s, order=end.order)
+        plan = story.change.plan
+        return say("end.restarted", took_s=end.took_s, path=path(plan) if plan else end.order)
     if len(now) == 1 and len(was) == 1:
         return say("end.succeeded", took_s=end.took_s, knob=end.knob, now=now.pop(), was=was.pop())
     return say("end.succeeded-mixed", took_s=end.took_s, knob=end.knob, n=len(end.now))

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from bot.markup import Markup
+from bot.messages import say
 from policies.change import Change, apply, fold
 from policies.events import Asked, Entry, GatePassed, Succeeded
 from policies.evidence import Record
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import Intent
+from policies.intents import Intent, Restart
 from policies.plan import Plan, Step, WriteStep
 
 E = TypeVar("E")
@@ -113,8 +115,7 @@ class Story:
 
 def knob_of(intent: Intent) -> str | None:
     """The knob that an intent is about; None for one that changes no value."""
-    knob = getattr(intent, "knob", None)
-    return str(knob) if knob is not None else None
+    return None if isinstance(intent, Restart) else intent.knob
 
 
 def path(plan: Plan) -> str:
@@ -122,6 +123,14 @@ def path(plan: Plan) -> str:
     restarts = [step for step in plan.steps if step.kind == "restart"]
     several = len({(s.service, s.host) for s in restarts}) > len({s.service for s in restarts})
     return " → ".join(instance(step) if several else step.service for step in restarts)
+
+
+def order_said(plan: Plan) -> Markup:
+    """`co-restart (prefill → decode → router)`; a restart of one service is named once."""
+    told = path(plan)
+    if told == plan.order:
+        return say("step.order-alone", order=told)
+    return say("step.order", order=plan.order, path=told)
 
 
 def instance(step: Step) -> str:

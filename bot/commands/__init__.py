@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.commands import acts, help, list, restore, revert, set, show, status, unset, verify  # noqa: A004 - named after the words
+from bot.commands import acts, help, list, restart, restore, revert, set, show, status, unset, verify  # noqa: A004 - named after the words
 from bot.commands.base import CommandWord
 
 COMMANDS: tuple[CommandWord, ...] = (
@@ -17,6 +17,7 @@ COMMANDS: tuple[CommandWord, ...] = (
     restore.COMMAND,
     revert.COMMAND,
     unset.COMMAND,
+    restart.COMMAND,
     verify.COMMAND,
     list.COMMAND,
     show.COMMAND,
@@ -28,7 +29,7 @@ COMMANDS: tuple[CommandWord, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class HelpLine:
-    """One command in a help answer."""
+    """One command in a help answer. The usage names the family where that is not /knob."""
 
     word: str
     usage: str
@@ -44,7 +45,11 @@ def find(word: str) -> CommandWord | None:
 def help_lines(command: str | None, allowed: Callable[[str], bool]) -> tuple[HelpLine, ...]:
     """Help for one command, or for all: those that `allowed(word)` says this person may run, in the order above."""
     return tuple(
-        HelpLine(one.word, one.usage, one.about, one.example)
+        HelpLine(one.word, _with_family(one, one.usage), one.about, _with_family(one, one.example))
         for one in COMMANDS
         if command in {None, one.word} and allowed(one.word)
     )
+
+
+def _with_family(one: CommandWord, text: str) -> str:
+    return text if "/knob" in one.families else f"{one.families[0]} {text}"

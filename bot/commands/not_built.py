@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-# family -> words; a whole family without words of its own is refused behind every word that is not about changes
+DEPLOY_A_REF = "/deploy SERVICE REF"
+# family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
     "/knob": ("why", "history", "reclaim", "evidence", "try"),
-    "/deploy": ("deploy", "restart", "rollback", "log", "lock", "unlock"),
+    "/deploy": ("deploy", "rollback", "log", "lock", "unlock"),
     "/cause": ("cause", "why", "dispute"),
 }
+
+WHOLE = {"/cause"}  # nothing of it is there but words about changes
+WHOLE_NAME = {"cause": "/cause", "deploy": DEPLOY_A_REF}  # words that are only typed after a mention
 
 
 def not_built(family: str | None, word: str) -> str | None:
@@ -15,11 +19,9 @@ def not_built(family: str | None, word: str) -> str | None:
 
     `family` is None after a mention, where all words share one space.
     """
-    if family in {"/deploy", "/cause"}:
-        return f"{family} {word}" if word in NOT_BUILT[family] else family
-    if family is not None:
-        return f"{family} {word}" if word in NOT_BUILT[family] else None
-    owner = next((one for one, words in NOT_BUILT.items() if word in words), None)
+    owner = family or next((one for one, words in NOT_BUILT.items() if word in words), None)
     if owner is None:
         return None
-    return owner if word == owner.removeprefix("/") else f"{owner} {word}"
+    if word not in NOT_BUILT[owner]:
+        return owner if owner in WHOLE else None
+    return WHOLE_NAME.get(word, f"{owner} {word}")

@@ -13,6 +13,7 @@ SENTENCES: dict[str, str] = {
     "details.restart": "{n}. {instance}: {argv:code}, pid {pid:or=none} now",
     "details.gates": "    then {gates}",
     "details.undo": "undo, the same steps back:",
+    "details.no-undo": "no value changes, so there is nothing to undo",
     "details.undo-step": "undo {said}",
     "details.target": (
         "{instance}: {variable:code} now {now:value} ({now_by:or=nothing sets it}), then {then:value}"

@@ -6,7 +6,7 @@ SENTENCES: dict[str, str] = {
     "aborted.before-start": "aborted by {actor:who} before anything was started",
     "end.succeeded": "done in {took_s:s}: {knob:code} is {now:value} now, was {was:value}",
     "end.succeeded-mixed": "done in {took_s:s}: {knob:code} is changed on {n} instances",
-    "end.restarted": "done in {took_s:s}: {order} restarted, every gate passed",
+    "end.restarted": "done in {took_s:s}: {path} restarted, every gate passed, no value changed",
     "end.rolled-back": "rolled back: {why}",
     "end.failed": "failed: {why}",
     "end.aborted": "aborted: {why}",

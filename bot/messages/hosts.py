@@ -18,6 +18,7 @@ SENTENCES: dict[str, str] = {
         "{instance} runs as pid {pid}, planned was pid {planned_pid}: somebody else restarted it; nothing was restarted"
     ),
     "hold.proof-lost": "{instance}: the value was live at its gate and is not any more",
+    "undo.nothing": "no value was changed, so there was nothing to undo",
     "undo.done": "{knob:code} is as it was before, and every gate of the undo passed",
     "load.in-flight": "{running} running and {queued} queued requests (metrics of {instance}, {at:at})",
     "load.unknown": "how many requests of {instance} would be cut is not known (metrics status {status:or=none})",

@@ -19,7 +19,7 @@ from bot.cli import main
 from policies import events as e
 from policies.change import Change
 from policies.finding import Finding
-from policies.intents import Actor, RestoreKnob, Where
+from policies.intents import Actor, Restart, RestoreKnob, Where
 from tests.bot import stories
 from tests.conftest import Store
 from tests.scenarios.test_up import FLEET
@@ -226,6 +226,19 @@ def test_without_a_worker_it_is_recorded_and_that_is_said(desk: Desk) -> None:
     assert (result.exit_code, desk.change().state) == (0, "asked")
     assert "no worker serves the queue `ask`" in result.stderr
     assert desk.store.redis.lrange("rq:queue:ask", 0, -1) == [b"prepare-C-1"]
+
+
+def test_a_restart_is_said_here_as_in_chat(desk: Desk) -> None:
+    assert desk.run(ANA, "say", '/deploy restart decode because "stuck"', "--yes").exit_code == 0
+    asked = desk.change().asked
+    assert asked is not None
+    assert asked.intent == Restart(scope="decode", because="stuck")
+    assert "/deploy restart decode" in desk.run(ANA, "status").stdout
+    assert "Restart decode" in desk.run(ANA, "status", "C-1").stdout
+    code, told = desk.json(ANA, "say", "/deploy restart decod", "--yes")
+    assert (code, told["error"]["hint"]) == (2, "did you mean decode?")
+    code, told = desk.json(ANA, "explain", "/deploy restart decode via co-restart")
+    assert (code, told["intent"]["kind"], told["intent"]["order"]) == (0, "restart", "co-restart")
 
 
 def test_a_channel_of_the_fleet_file_is_where_it_will_be_told(desk: Desk, fleet_file: Path) -> None:

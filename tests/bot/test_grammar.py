@@ -93,8 +93,9 @@ def test_a_name_that_the_fleet_does_not_know_gets_a_suggestion(case: Case) -> No
 
 
 @pytest.mark.parametrize("where", ["decode", "gpu1", "decode@gpu1", "cache@gpu2"])
-def test_a_known_scope_is_accepted(where: str) -> None:
-    reading = parse(f"/knob set TARGET_CTAS=512 on {where} via co-restart", names=NAMES)
+@pytest.mark.parametrize("words", ["/knob set TARGET_CTAS=512 on", "/deploy restart"])
+def test_a_known_scope_is_accepted(words: str, where: str) -> None:
+    reading = parse(f"{words} {where} via co-restart", names=NAMES)
     assert command_of(reading)["scope"] == where
 
 
@@ -197,3 +198,6 @@ def test_help_shows_only_what_this_person_may_run() -> None:
     assert help_lines("set", lambda word: word != "set") == ()
     assert [line.word for line in help_lines("set", lambda _: True)] == ["set"]
     assert len(help_lines(None, lambda _: True)) == len(COMMANDS)
+    (restart,) = help_lines("restart", lambda _: True)
+    assert restart.usage == '/deploy restart SCOPE [via ORDER] [because "..."] [dry]'
+    assert restart.example.startswith("/deploy restart decode ")

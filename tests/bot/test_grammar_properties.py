@@ -20,6 +20,7 @@ from policies.intents import (
     Command,
     Help,
     ListKnobs,
+    Restart,
     RestoreKnob,
     RevertKnob,
     SetKnob,
@@ -64,6 +65,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         dry=st.booleans(),
     ),
     st.builds(UnsetKnob, knob=NAME, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()),
+    st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),
     st.builds(ShowKnob, knob=NAME),
@@ -112,7 +114,9 @@ TRICKS = [
 
 @settings(max_examples=400, deadline=None)
 @given(
-    st.sampled_from(["/knob set ", "set X=", "revert X because ", "unset X citing ", "confirm ", "", "/"]),
+    st.sampled_from(
+        ["/knob set ", "set X=", "revert X because ", "unset X citing ", "/deploy restart ", "confirm ", "", "/"]
+    ),
     st.lists(st.sampled_from(TRICKS) | st.text("XaC-1 ", max_size=4), max_size=12).map("".join),
 )
 def test_any_mixture_of_signs_behind_a_command_gets_an_answer(start: str, rest: str) -> None:
@@ -122,6 +126,8 @@ def test_any_mixture_of_signs_behind_a_command_gets_an_answer(start: str, rest: 
 @settings(deadline=None)
 @given(COMMANDS, st.sampled_from(["", "/knob ", "<@UBOT> ", "<@U1|name> /knob "]))
 def test_a_command_that_was_written_is_read_as_the_same_command(command: Command, before: str) -> None:
+    if isinstance(command, Restart):
+        before = before.replace("/knob", "/deploy")
     reading = parse(before + sent(render(command)))
     assert reading.command == command
     assert reading.normalised == before.removeprefix("<@UBOT> ").removeprefix("<@U1|name> ") + render(command)
@@ -186,6 +192,8 @@ def test_one_changed_character_is_read_as_typed_or_refused(command: Command, dat
     knob = getattr(reading.command, "knob", None)
     if knob is not None:
         assert reading.normalised.split(" ")[1].partition("=")[0] == knob
+    if isinstance(reading.command, Restart):
+        assert reading.normalised.split(" ")[1] == reading.command.scope
     value = getattr(reading.command, "value", None)
     if value is not None:
         name, equals, typed = split(reading.normalised)[1].bare.partition("=")

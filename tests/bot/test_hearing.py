@@ -14,6 +14,8 @@ from bot.identity import Identity
 from bot.slack import make_client
 from policies import events as e
 from policies.errors import HostUnreachable, NotFound
+from policies.fleet import Match, Rule
+from policies.intents import Restart
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
 from tests.conftest import Store
@@ -91,6 +93,19 @@ class Room:
         )
         return self.told(user)[-1]
 
+    def mention(self, text: str, user: str = "U0ANA") -> None:
+        self.hearing.hear(
+            self.put(
+                HeardMention(
+                    text=text, user=user, team="T0SANDBOX", channel="C0PERF", ts="1764600000.7", thread_ts=None
+                )
+            )
+        )
+
+    def with_rules(self, *rules: Rule) -> None:
+        """The same people, under other rules."""
+        self.client.fleet = self.client.fleet.model_copy(update={"rules": rules})
+
     def click(self, action_id: str, value: str, user: str) -> str:
         url = self.slack.tickets.new_response_url("actions", "C0PERF", user)
         heard = HeardAction(
@@ -131,6 +146,50 @@ def test_a_change_is_requested_and_receipted(room: Room, store: Store) -> None:
     assert asked.actor.roles == ("engineers",)
     assert (asked.where.channel, asked.where.thread_ts) == ("C0PERF", None)
     assert store.redis.lrange("rq:queue:ask", 0, -1) == [b"prepare-C-1"]
+
+
+def test_a_restart_is_requested_behind_deploy_and_after_a_mention(room: Room, store: Store) -> None:
+    assert room.command('/deploy restart decode because "stuck"') == "C-1 asked: reading hosts; the plan follows here"
+    asked = room.client.change("C-1").asked
+    assert asked is not None
+    assert asked.intent == Restart(scope="decode", because="stuck")
+    assert asked.normalised == '/deploy restart decode because "stuck"'
+    assert store.redis.lrange("rq:queue:ask", 0, -1) == [b"prepare-C-1"]
+    room.mention("<@U0CLAWBACK> restart gpu1 via co-restart dry")
+    assert room.client.change("C-2").asked == asked.model_copy(
+        update={
+            "intent": Restart(scope="gpu1", order="co-restart", dry=True),
+            "said": "<@U0CLAWBACK> restart gpu1 via co-restart dry",
+            "normalised": "restart gpu1 via co-restart dry",
+        }
+    )
+    assert "C-2 asked: restart gpu1 via co-restart dry" in room.command("/deploy status")
+    assert "Restart gpu1" in room.command("/deploy status C-2")
+
+
+def test_a_restart_of_what_is_not_there_starts_nothing(room: Room) -> None:
+    assert "did you mean decode?" in room.command("/deploy restart decod")
+    assert "did you mean /deploy restart?" in room.command("/knob restart decode")
+    assert room.client.recent(5) == []
+
+
+def test_words_about_changes_are_the_same_behind_deploy(room: Room) -> None:
+    room.plan()
+    assert "the requester is never an approver" in room.command("/deploy confirm C-1")
+    assert room.command("/deploy deny C-1", user="U0BEN") == "C-1: deny by <@U0BEN> is recorded"
+    assert "has no meaning for C-1 now" in room.command("/deploy abort C-1")
+    assert "has no meaning for C-1 now" in room.command("/deploy keep C-1", user="U0BEN")
+
+
+def test_help_shows_a_restart_only_to_those_whom_a_rule_about_restarts_lets(room: Room) -> None:
+    assert "/deploy restart SCOPE" not in room.command("/deploy help")
+    rule = Rule(match=Match(kind="deploy"), ask="engineers", approvals=1, by="approvers", line=50)
+    room.with_rules(rule)
+    assert "/deploy restart SCOPE [via ORDER]" in room.command("/deploy help")
+    assert "set NAME=VALUE" not in room.command("/deploy help")
+    room.with_rules(Rule(match=Match(intent="set"), ask="engineers", line=51))
+    assert "set NAME=VALUE" in room.command("/deploy help")
+    assert "restore NAME" not in room.command("/deploy help")
 
 
 def test_what_was_put_right_is_echoed(room: Room) -> None:

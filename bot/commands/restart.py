@@ -1,0 +1,28 @@
+"""`restart SCOPE`, behind /deploy: services are restarted behind the same gates, and no value is changed."""
+
+from __future__ import annotations
+
+from bot.arguments import Arguments
+from bot.commands.base import DEPLOY, CommandWord, options_text, writes
+from policies.intents import Restart
+
+
+def _read(arguments: Arguments) -> Restart:
+    scope = arguments.scope()
+    options = arguments.options("via", "because", "dry")
+    return Restart(scope=scope, order=options.order, because=options.because, dry=options.dry)
+
+
+def _write(intent: Restart) -> str:
+    return f"restart {intent.scope}{options_text(intent)}"
+
+
+COMMAND = CommandWord(
+    word="restart",
+    families=DEPLOY,
+    usage='restart SCOPE [via ORDER] [because "..."] [dry]',
+    about="restart a service, a host's services or service@host, and change no value",
+    example='restart decode via co-restart because "KV held after cut requests"',
+    read=_read,
+    write=writes(Restart, _write),
+)
