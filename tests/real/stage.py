@@ -50,14 +50,14 @@ def make_fleet(folder: Path) -> DemoFleet:
     return DemoFleet(folder, boot_s=BOOT_S, timing=TIMING, engines=engines)
 
 
-def quick(fleet: Fleet, boot_s: float = 12.0, canary: Canary | None = None) -> Fleet:
+def quick(fleet: Fleet, boot_s: float = 12.0, canary: Canary | None = None, *, bake_s: float = 0.0) -> Fleet:
     """The fleet with less patience than a fleet file may ask for, and with another canary."""
     services = {}
     for name, service in fleet.services.items():
         health = service.health.model_copy(update={"boot_s": boot_s})
         probe = service.canary and (canary or service.canary)
         services[name] = service.model_copy(update={"health": health, "canary": probe})
-    timing = fleet.timing.model_copy(update={"bake_s": 0.0})  # watched in tests of its own
+    timing = fleet.timing.model_copy(update={"bake_s": bake_s})  # watched in tests of its own
     return fleet.model_copy(update={"services": services, "timing": timing})
 
 

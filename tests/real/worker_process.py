@@ -15,10 +15,12 @@ from workers.shells.ssh import SshPool
 from workers.wiring import load_fleet
 
 
-def main(fleet: str, url: str, key: str, change: str, name: str, when: str, kind: str, index: str) -> None:
+def main(
+    fleet: str, url: str, key: str, change: str, name: str, when: str, kind: str, index: str, bake_s: str = "0"
+) -> None:
     """Take one turn; at the first event of `kind` and step `index` (-1: any) this process gets the signal `name`."""
     pool = SshPool((Path(key),), known_hosts=KnownHosts(()))
-    wiring, ledger = wire(quick(load_fleet(Path(fleet))), url, pool, name=f"pid-{os.getpid()}")
+    wiring, ledger = wire(quick(load_fleet(Path(fleet)), bake_s=float(bake_s)), url, pool, name=f"pid-{os.getpid()}")
 
     def hook(event: e.Event) -> None:
         if event.kind == kind and int(index) in {-1, getattr(event, "index", -1)}:
