@@ -26,6 +26,7 @@ from sandbox.fleet.cgroup import Cgroup
 from sandbox.fleet.document import KNOB_ENV, People
 from sandbox.fleet.fleet import DemoFleet, Engines
 from sandbox.fleet.guard import Guard
+from sandbox.hints import HINTS
 from sandbox.kernel import words_of
 from sandbox.slack.server import SlackSandbox
 
@@ -55,7 +56,7 @@ class Stage:
     def __init__(self, folder: Path, *, port: int = 0, real_time: bool = False) -> None:
         self.folder = folder
         self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else QUICK_BOOT_S
-        self.slack = SlackSandbox(reference=reference())
+        self.slack = SlackSandbox(reference=reference(), page_hints=HINTS)
         self.fleet: DemoFleet | None = None
         self.bake_s = REAL_BAKE_S if real_time else QUICK_BAKE_S
         self._drain_s = REAL_DRAIN_S if real_time else QUICK_DRAIN_S
@@ -92,6 +93,15 @@ class Stage:
 
         Raises: SettingsError with what did not happen.
         """
+        self.launch()
+        self.demo_fleet.wait_healthy()
+        self.wait(lambda: self.slack.sockets.connected > 0, LISTENS_S, "the bot listens in Socket Mode")
+
+    def launch(self) -> None:
+        """Start the product and wait for nothing.
+
+        Raises: StageError when the stage was not booted.
+        """
         if self._cgroup is None:
             raise StageError("the stage was not booted")
         enter = f'echo $$ > {shlex.quote(str(self._cgroup.path / "cgroup.procs"))} && exec "$@"'
@@ -103,8 +113,6 @@ class Stage:
             stderr=self._log,
             start_new_session=True,
         )
-        self.demo_fleet.wait_healthy()
-        self.wait(lambda: self.slack.sockets.connected > 0, LISTENS_S, "the bot listens in Socket Mode")
 
     @property
     def demo_fleet(self) -> DemoFleet:

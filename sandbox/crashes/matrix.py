@@ -1,0 +1,98 @@
+"""Plays cells on one rig after the other: a rig is used again as long as its changes end as they should."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+from sandbox.crashes.play import Cell, Player
+from sandbox.crashes.rig import FAULTS, Fault, Rig
+from sandbox.crashes.verdict import Outcome, Peace, judge, peace
+from sandbox.stage import StageError
+
+# nobody holds a lease then: there is no worker that could be stopped
+UNLEASED = frozenset({"asked", "planned", "approval_given", "succeeded"})
+MOST_DELAY_S = 0.03
+
+
+class Matrix:
+    """Always `close()` it. tell: gets a line a cell."""
+
+    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._tell = tell
+        self._numbers = count(1)
+        self._player: Player | None = None
+        self._word = "revert"
+        self._peace: dict[str, Peace] = {}
+
+    def calm(self) -> tuple[str, ...]:
+        """Play one change of each direction in peace; the moments of one.
+
+        Raises: SettingsError where it cannot run, or when an undisturbed change does not succeed.
+        """
+        player = self._ready()
+        for word in ("revert", "restore"):
+            played = player.play(word, None)
+            self._peace[word] = peace(player, played)
+            if played.problem or self._peace[word].moments[-1:] != ("succeeded",):
+                raise StageError(f"an undisturbed {word} ended otherwise: {played.problem or played.entries[-1]}")
+            self._tell(f"in peace: {word} with {len(played.entries)} events in {played.took_s:.1f} s")
+        return self._peace["restore"].moments
+
+    def strike(self, cell: Cell) -> Outcome:
+        """Play one cell.
+
+        Raises: SettingsError where it cannot run.
+        """
+        player = self._ready()
+        calm = self._peace[self._word]
+        played = player.play(self._word, cell, calm.lined)
+        outcome = judge(player, played, cell, calm)
+        told = "; ".join([*outcome.lost, *outcome.doubled, *outcome.false]) or "ok"
+        over = "" if outcome.takeover_s is None else f", taken over after {outcome.takeover_s:.1f} s"
+        met = "" if outcome.struck else " (nobody to strike)"
+        self._tell(f"{cell.fault} at {cell.moment}{met}: {told}{over} [{outcome.took_s:.1f} s]")
+        if outcome.good:
+            self._word = "revert" if self._word == "restore" else "restore"
+        else:
+            self.close()  # the next one begins on fresh ground
+        return outcome
+
+    def close(self) -> list[str]:
+        """End the rig; what could not be ended, in words."""
+        player, self._player = self._player, None
+        return player.rig.close() if player is not None else []
+
+    def _ready(self) -> Player:
+        if self._player is None:
+            folder = self._folder / str(next(self._numbers))
+            folder.mkdir()
+            rig = Rig(folder)
+            self._player = Player(rig)
+            self._word = "revert"
+            rig.open()
+        return self._player
+
+
+def all_cells(moments: Sequence[str], faults: Sequence[Fault] = FAULTS, holding: str = "") -> list[Cell]:
+    """Every fault at every moment, so that the same process is not struck twice in a row."""
+    return [
+        Cell(fault, name)
+        for name in moments
+        if holding in name
+        for fault in faults
+        if fault != "stop" or name not in UNLEASED
+    ]
+
+
+def some_cells(cells: Sequence[Cell], number: int, chance: random.Random) -> list[Cell]:
+    """A choice: each fault once as long as there is room, then any; each a little after its moment."""
+    shuffled = list(cells)
+    chance.shuffle(shuffled)
+    first = {cell.fault: cell for cell in reversed(shuffled)}
+    chosen = [first[fault] for fault in FAULTS if fault in first]
+    chosen = [*chosen, *(cell for cell in shuffled if cell not in chosen)][:number]
+    return [Cell(cell.fault, cell.moment, round(chance.uniform(0, MOST_DELAY_S), 3)) for cell in chosen]
