@@ -1,0 +1,44 @@
+"""The words that the page completes, for the fleet of the demo: the product's chat commands as plain data.
+
+The sandbox imports nothing of the product's bot; a test holds these words against its grammar.
+"""
+
+from __future__ import annotations
+
+from sandbox.fleet.document import KNOB
+from sandbox.page.hints import PageHints
+
+CHANGES = {
+    "status": "changes that are open, or one change",
+    "confirm": "approve the plan that is shown now",
+    "deny": "refuse a plan",
+    "abort": "stop a change; what was changed is undone",
+    "keep": "leave a held change as it is; needs an approval",
+    "undo": "take a held change back",
+    "retry": "ask the gate of a held change again",
+    "help": "what you may run, or one command",
+}
+OPTIONS = {"via": "a restart order", "because": "the reason, in quotes", "dry": "only the plan"}
+ORDERS = {"co-restart": "prefill, decode, router", "decode-only": "decode"}
+SCOPES = {"prefill": "service", "decode": "service", "router": "service", "gpu1": "host"}
+NAME = {KNOB: ""}
+HINTS: PageHints = {
+    "": {"/knob": "performance knobs", "/deploy": "restarts"},
+    "/knob": {
+        "list": "desired, configured and live values of every knob",
+        "show": "definition and value of a knob",
+        "revert": "take the present value away, for a stated reason; without a verified cause it is a suspicion",
+        "restore": "bring back a value that was live before and was taken away",
+        "set": "give a knob a new value; dry only shows the plan",
+        "unset": "take a knob out of the environment",
+        "verify": "how far it is proven that a knob is live, on every instance; changes nothing",
+        **CHANGES,
+    },
+    "/knob restore": {f"{KNOB}=512": "", **NAME},
+    "/knob set": {f"{KNOB}=512": ""},
+    **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify")},
+    "/knob *": {"on": "a service, a host or service@host", **OPTIONS, "citing": "readings that support it", **ORDERS},
+    "/deploy": {"restart": "restart a service, a host's services or service@host, and change no value", **CHANGES},
+    "/deploy restart": SCOPES,
+    "/deploy *": {**OPTIONS, **ORDERS},
+}
