@@ -56,6 +56,30 @@ class PortOwner(Model):
     cgroup: str | None = None  # of the owner
     started: int | None = None
     in_unit: bool = False  # the owner's cgroup is the unit's or below it
+    name: str | None = None  # /proc/PID/comm of the owner
+    since: float | None = None  # its start, epoch seconds
+
+
+class DeviceHolder(Model):
+    """A process that has a device of the fleet file's `devices` open, from the links in /proc/PID/fd."""
+
+    path: str
+    pid: int
+    name: str  # /proc/PID/comm
+    cgroup: str | None
+    started: int  # clock ticks after boot
+    since: float  # the same in epoch seconds
+    in_unit: bool  # a process of the unit: its cgroup or below, or a descendant of its main process
+
+
+class LogTail(Model):
+    """The last lines that a unit wrote. What looks like a secret is masked already on the host."""
+
+    source: str  # "journal", or the file that the unit appends to
+    lines: tuple[str, ...]
+    error: str | None = (
+        None  # why there are none: "not-found", "forbidden", "not-a-file", "nothing since the restart", ...
+    )
 
 
 class HttpAnswer(Model):
@@ -105,6 +129,11 @@ class UnitFacts(Model):
     processes: tuple[ProcessEnv, ...]  # one for each process and asked variable
     port: PortOwner | None
     http: tuple[HttpAnswer, ...]  # ids: "health", "metrics", "server_info" as far as asked
+    exec_main_code: int | None = None  # of the last main process: 1 exited, 2 killed by a signal; 0 or None: runs
+    device_holders: tuple[DeviceHolder, ...] = ()  # of the devices that were asked for
+    recent_restarts: int = 0  # that clawback asked for within the start limit's interval
+    devices_unseen: int = 0  # processes whose open files may not be read, when devices were asked for
+    log: LogTail | None = None  # when it was asked for
     problems: tuple[str, ...] = ()  # what could not be read, in plain words
 
 

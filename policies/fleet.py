@@ -62,6 +62,7 @@ class Service(Model):
     metrics: HttpCheck | None = None
     canary: Canary | None = None
     server_info: HttpCheck | None = None  # asked for the "reported by the engine" rung of the proof
+    devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
 
 
 class Reported(Model):

@@ -23,7 +23,7 @@ default_boot_s = 300.0
 default_canary_s = 60.0
 
 host_keys = ("address", "user", "port", "host_key", "manager")
-service_keys = ("on", "unit", "needs", "health", "metrics", "canary", "server_info")
+service_keys = ("on", "unit", "needs", "health", "metrics", "canary", "server_info", "devices")
 unit_pattern = r"(?!\.service)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
 address_form = Form(
     r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,254}|::[A-Fa-f0-9:.]{0,40}",
@@ -32,6 +32,12 @@ address_form = Form(
     "write e.g. gpu1.example.com or 192.0.2.11; the port has a key of its own",
 )
 user_form = Form(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}", "host.user", "a user name of the host", "write e.g. clawback")
+device_form = Form(
+    r"(/(?!\.{1,2}(/|$))[^/\s*?\[\]]{1,255}){1,16}",
+    "service.device",
+    "the absolute path of a file without blanks and patterns",
+    "write each device by its path, e.g. devices: [/dev/nvidia0, /dev/nvidia1]",
+)
 managers: tuple[Literal["system", "user"], ...] = ("system", "user")
 
 
@@ -96,6 +102,7 @@ def read_services(top: Table) -> dict[str, Service]:
             metrics=_check(table, "metrics"),
             canary=_canary(table),
             server_info=_check(table, "server_info"),
+            devices=table.texts("devices", device_form),
         )
     return services
 

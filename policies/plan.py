@@ -78,7 +78,7 @@ class Estimate(Model):
 
 
 class Plan(Model):
-    """One way to carry out a change. `estimate`, `load` and `warnings` are shown but are not in the digest."""
+    """One way to carry out a change. `estimate`, `load`, `versions` and `warnings` are not in the digest."""
 
     order: str
     fleet_sha256: str
@@ -92,12 +92,13 @@ class Plan(Model):
     policy: tuple[Finding, ...]  # the decision's findings
     warnings: tuple[Finding, ...] = ()
     load: tuple[Finding, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()  # (service@host, version) as the engines themselves said
     estimate: Estimate | None = None
 
     @property
     def digest(self) -> str:
         """SHA-256 (hex) over everything that must be as it was when the approver looked."""
-        kept = self.model_dump(mode="json", exclude={"estimate", "warnings", "load"})
+        kept = self.model_dump(mode="json", exclude={"estimate", "warnings", "load", "versions"})
         return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @property

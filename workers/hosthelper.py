@@ -51,6 +51,11 @@ RECORDS_MAX = 50
 SYSTEMCTL_TIMEOUT_S = 90.0
 LOCK_TIMEOUT_S = 15.0
 IDLE_S = 120.0  # without a request for so long the program ends
+LOG_LINES_MAX = 200
+LOG_LINE_MAX = 500  # characters of one line
+LOG_MAX_BYTES = 256 * 1024  # read from the end of a log file
+LOG_TIMEOUT_S = 10.0
+HOLDERS_MAX = 200
 LOOK_UP_S = 0.2  # how often somebody who may have left is looked for while something long is awaited
 SHOW_EVERY_S = 0.5  # while waiting, systemctl is asked when something moved and at least this often
 DROPIN_NAME = "zz-clawback.conf"
@@ -229,9 +234,10 @@ def incarnation_field(request: Json, name: str) -> Optional[Json]:
 
 UNIT_PROPERTIES = (
     "Id", "Names", "LoadState", "ActiveState", "SubState", "Result", "Type", "NRestarts", "ExecMainStatus",
-    "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "RestartUSec", "StartLimitBurst", "StartLimitIntervalUSec",
-    "StartLimitInterval", "NeedDaemonReload", "ControlGroup", "ExecStart", "MainPID", "InvocationID", "FragmentPath",
-    "DropInPaths", "EnvironmentFiles", "EnvironmentFile", "UnsetEnvironment", "PassEnvironment", "Job",
+    "ExecMainCode", "TimeoutStartUSec", "TimeoutStopUSec", "Restart", "RestartUSec", "StartLimitBurst",
+    "StartLimitIntervalUSec", "StartLimitInterval", "NeedDaemonReload", "ControlGroup", "ExecStart", "MainPID",
+    "InvocationID", "FragmentPath", "DropInPaths", "EnvironmentFiles", "EnvironmentFile", "UnsetEnvironment",
+    "PassEnvironment", "Job",
 )  # fmt: skip
 SPAN_UNITS_S = {
     "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
@@ -817,7 +823,10 @@ def holders(pids: Iterable[int], inodes: Set[str]) -> Dict[str, List[int]]:
 
 def port_owner(port: int, host: Optional[str], unit_pids: List[int], everybody: Iterable[int]) -> Json:
     """Who owns a port. With several sockets on it, one that is not the unit's is the answer."""
-    answer: Json = {"port": port, "state": "free", "pid": None, "cgroup": None, "started": None, "in_unit": False}
+    answer: Json = {
+        "port": port, "state": "free", "pid": None, "cgroup": None, "started": None, "in_unit": False,
+        "name": None, "since": None,
+    }  # fmt: skip
     inodes = listening(port, host)
     if not inodes:
         return answer
@@ -834,7 +843,152 @@ def port_owner(port: int, host: Optional[str], unit_pids: List[int], everybody: 
         answer["in_unit"] = True
     life = process_stat(pid)
     answer.update(state="owned", pid=pid, cgroup=cgroup_of(pid), started=life.started if life else None)
+    if life:
+        answer.update(name=life.name, since=started_at(life.started))
     return answer
+
+
+# --- devices --------------------------------------------------------------------------------------------------------
+
+
+def device_holders(paths: List[str], unit_pids: List[int], processes: "Processes") -> Tuple[List[Json], int]:
+    """Who has one of the files open, and how many processes could not be asked.
+
+    A device is known by its number as well: in a container it has the same one, whatever its path.
+    """
+    names: Dict[str, str] = {}
+    numbers: Dict[int, str] = {}
+    for path in paths:
+        names[os.path.realpath(path)] = path
+        with contextlib.suppress(OSError):
+            info = os.stat(path)
+            if stat.S_ISCHR(info.st_mode) or stat.S_ISBLK(info.st_mode):
+                numbers[info.st_rdev] = path
+    ours = set(unit_pids)
+    found: List[Json] = []
+    unseen = 0
+    for pid, life in sorted(processes.lives.items()):
+        try:
+            links = os.listdir(f"/proc/{pid}/fd")
+        except PermissionError:
+            unseen += 1
+            continue
+        except OSError:
+            continue
+        held: Set[str] = set()
+        for number in links:
+            with contextlib.suppress(OSError):
+                link = os.readlink(f"/proc/{pid}/fd/{number}")
+                match = names.get(link)
+                if match is None and numbers and link.startswith("/dev/"):
+                    match = numbers.get(os.stat(f"/proc/{pid}/fd/{number}").st_rdev)
+                if match is not None:
+                    held.add(match)
+        if held and same_life(pid, life.started):
+            common = {"pid": pid, "name": life.name, "cgroup": processes.cgroup(pid), "started": life.started}
+            found += [
+                {"path": path, **common, "since": started_at(life.started), "in_unit": pid in ours}
+                for path in sorted(held)
+            ]
+    found.sort(key=lambda holder: holder["in_unit"])  # strangers are never cut off
+    return found[:HOLDERS_MAX], unseen
+
+
+# --- log ------------------------------------------------------------------------------------------------------------
+
+# NAME=VALUE, NAME: VALUE, "name": "value", --name VALUE, Bearer VALUE and user:password@ of an url
+SECRETS = (
+    re.compile(
+        r"""(?ix)
+        ( (?<![\w.-]) [\w.-]* (?: token(?!s)(?!["']?\s*[=:]\s*\d{1,7}\b)  # a count of tokens is none
+            | secret | password | passwd | credential | (?<![a-z])key(?![a-z]) | apikey ) [\w.-]*
+          ["']? (?: \s*[=:]\s* | \s+(?=\S*\d) ) )
+        ( "[^"]*" | '[^']*' | [^\s,;&)}\]]+ )"""
+    ),
+    re.compile(r"(?i)(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{6,})"),
+    re.compile(r"(://[^/\s:@]+:)([^@\s/]+)(?=@)"),
+    re.compile(r"()(\b(?:sk|hf|ghp|xoxb|xapp|xoxp|AKIA)[-_]?[A-Za-z0-9_-]{12,})"),
+)
+
+
+def masked(line: str) -> str:
+    """A line without the values that look like secrets."""
+    for secret in SECRETS:
+        line = secret.sub(r"\1***", line)
+    return line
+
+
+def log_file(texts: List[Json], unit: str) -> Optional[str]:
+    """The file that a unit's errors (else its output) go to by StandardError= or StandardOutput=; None: the journal."""
+    said: Dict[str, str] = {}
+    for text in texts:
+        for line in (text["text"] or "").splitlines():
+            match = re.match(r"\s*Standard(Error|Output)\s*=\s*(.*?)\s*$", line)
+            if match:
+                said[match[1]] = match[2]
+    if said.get("Error", "inherit") in ("inherit", ""):
+        said["Error"] = said.get("Output", "")
+    kind, _, path = said["Error"].partition(":")
+    if kind not in ("file", "append", "truncate") or not path.startswith("/"):
+        return None
+    name = unit[: -len(".service")]
+    prefix, _, instance = name.partition("@")
+    for letter, value in (("i", instance), ("n", unit), ("N", name), ("p", prefix)):
+        path = path.replace("%" + letter, value)
+    return path
+
+
+def log_tail(asked: Json, texts: List[Json], manager: Manager) -> Json:
+    """The last lines of a unit's log, since a moment when one is given; what looks like a secret is masked."""
+    path = log_file(texts, asked["unit"])
+    since: Optional[float] = asked["log_since"]
+    answer: Json = {"source": path or "journal", "lines": [], "error": None}
+    try:
+        data = file_tail(path, since) if path else journal_tail(asked, since, manager)
+    except FileNotFoundError as e:
+        answer["error"] = "not-found" if path else f"journalctl cannot be run: {e.strerror}"
+        return answer
+    except PermissionError:
+        answer["error"] = "forbidden"
+        return answer
+    except (OSError, ValueError) as e:
+        answer["error"] = str(e)[:200] or type(e).__name__
+        return answer
+    lines = [line.rstrip() for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+    answer["lines"] = [masked(line[:LOG_LINE_MAX]) for line in lines[-asked["log_lines"] :]]
+    if not lines:
+        answer["error"] = "nothing since then" if since is not None else "empty"
+    return answer
+
+
+def file_tail(path: str, since: Optional[float]) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb", buffering=0) as f:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise ValueError("not-a-file")
+        if since is not None and info.st_mtime < since:
+            return b""
+        begin = max(0, info.st_size - LOG_MAX_BYTES)
+        f.seek(begin)
+        data = f.read(LOG_MAX_BYTES)
+    return data.partition(b"\n")[2] if begin else data
+
+
+def journal_tail(asked: Json, since: Optional[float], manager: Manager) -> bytes:
+    of = "--user-unit" if manager.scope == "user" else "--unit"
+    argv = ["journalctl", of, asked["unit"], "-n", str(asked["log_lines"]), "-o", "cat", "-q", "--no-pager"]
+    if since is not None:
+        argv.append(f"--since=@{since:.3f}")
+    try:
+        done = subprocess.run(
+            argv, env=manager.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOG_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"journalctl gave no answer in {LOG_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        raise ValueError(done.stderr.decode("utf-8", "replace").strip()[:200] or "journalctl failed")
+    return done.stdout
 
 
 # --- http -----------------------------------------------------------------------------------------------------------
@@ -1005,11 +1159,19 @@ def asked_unit(item: Json) -> Json:
             raise Refused("bad-request", f"{str(name)[:80]!r} is not the name of an environment variable")
     if port is not None and not 0 < port < 65536:
         raise Refused("bad-request", f"'port' is {port}, expected 1 to 65535")
+    devices = field(item, "devices", list, [], required=False)
+    for path in devices:
+        if not isinstance(path, str) or not path.startswith("/") or len(path) > 4096 or not path.isprintable():
+            raise Refused("bad-request", f"{str(path)[:80]!r} is not the absolute path of a device")
+    since = field(item, "log_since", (*NUMBER, NONE), None, required=False)
     return {
         "service": field(item, "service", str),
         "unit": unit_field(item),
         "port": port,
         "variables": variables,
+        "devices": devices,
+        "log_lines": max(0, min(field(item, "log_lines", int, 0, required=False), LOG_LINES_MAX)),
+        "log_since": since,
         "http": [probe_fields(p) for p in field(item, "http", list, [], required=False)],
     }
 
@@ -1060,6 +1222,7 @@ def unit_facts(asked: Json, p: Properties, manager: Manager, own: Properties, pr
                 passed[name] = value
             elif answer != "absent":
                 problems.append(f"PassEnvironment={name} cannot be followed: the manager's environment is {answer}")
+    held, unseen = device_holders(asked["devices"], pids, processes) if asked["devices"] else ([], 0)
     interval = one(p, "StartLimitIntervalUSec") or one(p, "StartLimitInterval")
     return {
         "unit": unit,
@@ -1078,6 +1241,7 @@ def unit_facts(asked: Json, p: Properties, manager: Manager, own: Properties, pr
         "restart_s": span_s(one(p, "RestartUSec")),
         "start_limit_burst": whole(p, "StartLimitBurst"),
         "start_limit_interval_s": span_s(interval),
+        "recent_restarts": UnitState(manager.scope, unit).restarts_since(time.time() - (span_s(interval) or 0)),
         "need_daemon_reload": one(p, "NeedDaemonReload") == "yes",
         "control_group": one(p, "ControlGroup"),
         "exec_start": argv[1].split() if argv else [],
@@ -1090,6 +1254,10 @@ def unit_facts(asked: Json, p: Properties, manager: Manager, own: Properties, pr
         "manager_environment": {v: passed[v] for v in asked["variables"] if v in passed},
         "dropin_path": dropin_path(manager.scope, unit),
         "processes": entries,
+        "exec_main_code": whole(p, "ExecMainCode"),
+        "device_holders": held,
+        "devices_unseen": unseen,
+        "log": log_tail(asked, [fragment_text, *texts], manager) if asked["log_lines"] else None,
         "port": port,
         "http": [],
         "problems": problems,
@@ -1226,6 +1394,12 @@ class UnitState:
             if record["verb"] == "restart" and record["before"] == before:
                 return record.get("n_restarts") or 0
         return 0
+
+    def restarts_since(self, at: float) -> int:
+        """How often we asked for a restart since then; looked up without the lock."""
+        with contextlib.suppress(Refused, OSError):
+            self._load()
+        return sum(record["verb"] == "restart" and record["at"] >= at for record in self.records)
 
     def find(self, verb: str, change: str, step: str, token: Optional[int]) -> Optional[Json]:
         for record in reversed(self.records):
@@ -1564,6 +1738,7 @@ def wait(request: Json, manager: Manager) -> Json:
     answer: Optional[Json] = None
     streak, life, restarts_seen = 0, None, None  # type: int, Optional[Json], Optional[int]
     foreign_since: Optional[float] = None
+    failed: Optional[Json] = None  # the first end of a life since `before`, before systemd forgets it in the next try
     state = "waiting"
     while True:
         watch.refresh()
@@ -1571,6 +1746,8 @@ def wait(request: Json, manager: Manager) -> Json:
             raise Refused("no-such-unit", f"this host has no unit {unit!r}")
         now, active = watch.incarnation, one(watch.shown, "ActiveState")
         fresh = differs(now, before)
+        if failed is None and (before is None or now["invocation_id"] != before["invocation_id"]):
+            failed = failure_of(watch.shown)
         if fresh and life is not None and now != life:
             if (whole(watch.shown, "NRestarts") or 0) <= (restarts_seen or 0):
                 state = "other-incarnation"
@@ -1628,11 +1805,21 @@ def wait(request: Json, manager: Manager) -> Json:
         "n_restarts": shown if shown is None or shown < counted else shown - counted,
         "n_restarts_shown": shown,
         "exec_main_status": whole(watch.shown, "ExecMainStatus"),
+        "exec_main_code": whole(watch.shown, "ExecMainCode"),
+        "failed": failed,
         "port": owner,
         "health": answer,
         "since": since,
         "at": time.time(),
     }
+
+
+def failure_of(shown: Properties) -> Optional[Json]:
+    """How the last life ended, when it ended badly."""
+    result = one(shown, "Result")
+    if result in ("", "success"):
+        return None
+    return {"result": result, "code": whole(shown, "ExecMainCode"), "status": whole(shown, "ExecMainStatus")}
 
 
 # --- the door -------------------------------------------------------------------------------------------------------

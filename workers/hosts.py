@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from policies.errors import OpsError
 from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet
-from workers.executors.answers import HttpAsk, unit_ask
+from workers.executors.answers import HttpAsk, LogAsk, unit_ask
 from workers.executors.systemd import SystemdHost
 from workers.shells import Shell
 
@@ -60,9 +60,13 @@ class Hosts:
         return {name: error for name, error in answers.items() if error is not None}
 
     def observe(
-        self, instances: Sequence[str], variables: Sequence[str], probes: dict[str, Sequence[HttpAsk]] | None = None
+        self,
+        instances: Sequence[str],
+        variables: Sequence[str],
+        probes: dict[str, Sequence[HttpAsk]] | None = None,
+        log: LogAsk | None = None,
     ) -> Seen:
-        """Look at every instance; `probes` are extra HTTP requests by host.
+        """Look at every instance; `probes` are extra HTTP requests by host, `log` asks for the end of each unit's log.
 
         Raises: HostUnreachable, HostAnswerLost (of the first host that could not be asked).
         """
@@ -74,7 +78,7 @@ class Hosts:
         names = list(dict.fromkeys([*by_host, *extra]))
 
         def look(host: str) -> Seen:
-            asks = [unit_ask(self._fleet.services[service], tuple(variables)) for service in by_host[host]]
+            asks = [unit_ask(self._fleet.services[service], tuple(variables), log) for service in by_host[host]]
             seen = self.at(host).observe(asks, extra.get(host, ()))
             units = {f"{unit.service}@{unit.host}": unit for unit in seen.facts.units}
             return Seen(units, {answer.id: answer for answer in seen.http})

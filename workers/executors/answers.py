@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -36,6 +37,9 @@ class UnitAsk(Model):
     port: int | None = None
     variables: tuple[str, ...] = ()
     http: tuple[HttpAsk, ...] = ()
+    devices: tuple[str, ...] = ()  # files whose holders are looked for
+    log_lines: int = 0  # so many from the end of the unit's log
+    log_since: float | None = None  # none older than this, by the host's clock
 
 
 class Observed(Model):
@@ -78,6 +82,14 @@ class Since(Model):
     ready_at: float | None
 
 
+class Failure(Model):
+    """How a life of the unit ended. code: 1 exited, 2 or 3 ended by a signal."""
+
+    result: str
+    code: int | None
+    status: int | None
+
+
 class Waited(Model):
     """The answer of `wait` after readiness, a failure, or the end of the slice (`waiting`)."""
 
@@ -90,6 +102,8 @@ class Waited(Model):
     n_restarts: int | None  # since our restart that ended `before`
     n_restarts_shown: int | None = None  # as systemd counts
     exec_main_status: int | None
+    exec_main_code: int | None = None
+    failed: Failure | None = None  # the first life since `before` that ended badly
     port: PortOwner | None
     health: HttpAnswer | None
     since: Since
@@ -123,8 +137,16 @@ class Fenced(Model):
     records: tuple[ActRecord, ...]
 
 
-def unit_ask(service: Service, variables: tuple[str, ...] = ()) -> UnitAsk:
-    """What to ask about a service: its unit, its port and its endpoints."""
+@dataclass(frozen=True, slots=True)
+class LogAsk:
+    """So many lines from the end of a unit's log. since: none older, by the host's clock."""
+
+    lines: int
+    since: float | None = None
+
+
+def unit_ask(service: Service, variables: tuple[str, ...] = (), log: LogAsk | None = None) -> UnitAsk:
+    """What to ask about a service: its unit, its port, its endpoints and its devices."""
     http = [
         HttpAsk(id="health", url=service.health.url, timeout_s=service.health.timeout_s, max_bytes=HEALTH_MAX_BYTES)
     ]
@@ -135,5 +157,12 @@ def unit_ask(service: Service, variables: tuple[str, ...] = ()) -> UnitAsk:
         info = service.server_info
         http.append(HttpAsk(id="server_info", url=info.url, timeout_s=info.timeout_s, max_bytes=INFO_MAX_BYTES))
     return UnitAsk(
-        service=service.name, unit=service.unit, port=service.health.port, variables=variables, http=tuple(http)
+        service=service.name,
+        unit=service.unit,
+        port=service.health.port,
+        variables=variables,
+        http=tuple(http),
+        devices=service.devices,
+        log_lines=log.lines if log is not None else 0,
+        log_since=log.since if log is not None else None,
     )
