@@ -19,8 +19,8 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: install ## play the story on the sandbox: real systemd, real ssh, a local Slack workspace
-	$(BIN)/clawback demo --once
+demo: install ## play the story on the sandbox; at a terminal its page stays open afterwards
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/clawback demo; else exec $(BIN)/clawback demo --once; fi
 
 test: install ## every test, with real servers
 	$(BIN)/pytest

@@ -15,6 +15,7 @@ import click
 from pydantic import JsonValue
 
 from policies.errors import OpsError
+from sandbox.fleet.document import KNOB
 from sandbox.fleet.units import unit_name
 from sandbox.screen import Line, clean, page, summary, transcript
 from sandbox.stage import CHANNEL, ROLES, Stage
@@ -111,6 +112,7 @@ class Run:
             self.tell(
                 f"ready after {time.monotonic() - begun:.0f} s: three services healthy, the bot listens in #serving"
             )
+            self.tell(f"as it goes on in a browser: {page_of(stage, 'ana')}")
             self.code = 0 if story.play() else 1
         except (OpsError, OSError) as error:
             story.fail_rest(f"not reached: {in_words(error)}")
@@ -162,12 +164,11 @@ def pause(stage: Stage, where: str, wanted: str | None) -> None:
 
 def stay(stage: Stage) -> None:
     """Keep everything running until a signal asks for the end."""
-    origin = stage.slack.tickets.origin
-    typed = json.dumps({"user": "ana", "channel": CHANNEL, "text": "/knob list"})
     lines = (
-        f"the workspace stays up at {origin}; Ctrl-C ends it and removes everything",
-        f"  look   curl -s '{origin}/_control/transcript?channel={CHANNEL}'",
-        f"  type   curl -s {origin}/_control/command -d '{typed}'",
+        "everything stays up, with the story played; Ctrl-C ends it and removes everything",
+        f"  open   {page_of(stage, 'ana')}",
+        "  act    as ana or ben, chosen at the top; ana asks, ben may approve",
+        f"  type   /knob list, /knob verify {KNOB}, /deploy restart decode, /knob help",
         f"  files  {stage.folder}",
     )
     click.echo("\n".join(lines), err=True)
@@ -176,6 +177,11 @@ def stay(stage: Stage) -> None:
             time.sleep(1)
     except Interrupted:
         return
+
+
+def page_of(stage: Stage, who: str) -> str:
+    """Where somebody sees the channel in a browser."""
+    return f"{stage.slack.page_url}#as={who}&in=serving"
 
 
 def listen() -> None:
