@@ -104,7 +104,7 @@ class Hearing:
         if isinstance(actor, Finding):
             return answers.told(sentence(actor))
         if isinstance(command, Act):
-            return self._act(command, actor, reading)
+            return self._act(command, actor, reading, inbox_id)
         if isinstance(command, buttons.Details):
             return self._questions.details(command.change, command.digest)
         if isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help):
@@ -165,9 +165,9 @@ class Hearing:
             return say("asked.not-here")
         return None
 
-    def _act(self, act: Act, actor: Actor, reading: Reading | None) -> Card:
+    def _act(self, act: Act, actor: Actor, reading: Reading | None, inbox_id: str) -> Card:
         try:
-            answer = self._client.act(act, actor)
+            answer = self._client.act(act, actor, key=inbox_id)
         except NotFound:
             return answers.told(say("click.no-such-change", change=act.change))
         return answers.told(*self._echo(reading), sentence(answer.finding))

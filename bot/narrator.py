@@ -88,12 +88,14 @@ class Narrator:
             if lock is None:
                 self._drawn.later(change_id, self._clock() + BUSY_S)
                 return
+            self._drawn.begun(change_id, self._clock())  # whatever happens to this process, it is drawn to the end
             try:
                 self._draw(change_id, lock)
             except Overtaken:
                 self._drawn.later(change_id, self._clock() + BUSY_S)
             except (SlackRefused, SlackUnclear) as error:
                 self._postpone(change_id, error)
+            self._drawn.finished(change_id)
 
     def tick(self) -> None:
         """Ring the drawings whose time has come."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from policies import approvals
 from policies import events as e
-from policies.change import Change
+from policies.change import Change, fold
 from policies.errors import LedgerConflict
 from policies.evidence import Record, Summary
 from policies.finding import Finding
@@ -83,24 +83,36 @@ class Client:
             first = self.ledger.redis.set(RESERVED + key, change_id, nx=True, ex=RESERVED_S)
         return change_id if first else self._reserved(key)
 
-    def act(self, act: Act, actor: Actor) -> ActAnswer:
+    def act(self, act: Act, actor: Actor, *, key: str | None = None) -> ActAnswer:
         """Judge a word or click and record it, in one compare-and-set; judged again when somebody else was first.
 
+        key: said again under the same key, because whoever heard it ended before the answer, it is the same word.
         Raises: NotFound when there is no such change.
         """
+        entry = self.ledger.written(act.change, key) if key is not None else None
         while True:
             change = self.ledger.load(act.change)
-            finding = approvals.judge(change, act, actor, self.fleet, self._clock())
-            event = _event(change, act, actor, finding)
-            try:
-                entry = self.ledger.append(change.id, event, expect_version=change.version)
-            except LedgerConflict:
-                continue
+            if entry is None:
+                finding = approvals.judge(change, act, actor, self.fleet, self._clock())
+                event = _event(change, act, actor, finding)
+                try:
+                    entry = self.ledger.append(change.id, event, expect_version=change.version, nonce=key)
+                except LedgerConflict:
+                    continue
+            else:
+                finding = self._found(entry, act, actor)
             self.doorbell.ring("narrate", "draw", change.id)
             after = self.ledger.load(change.id)
             if isinstance(entry.event, (e.ApprovalGiven, e.RetryAsked, e.UndoAsked)) and not after.ended:
                 self.doorbell.ring("act", "execute", change.id)
             return ActAnswer(finding, after)
+
+    def _found(self, entry: e.Entry, act: Act, actor: Actor) -> Finding:
+        """What was found when this entry was recorded."""
+        if isinstance(entry.event, e.ClickRefused):
+            return entry.event.finding
+        before = fold(entry.subject, self.ledger.entries(entry.subject)[: entry.version - 1])
+        return approvals.judge(before, act, actor, self.fleet, entry.at)
 
     def change(self, change_id: str) -> Change:
         """The change as recorded.

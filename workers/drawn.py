@@ -17,16 +17,29 @@ from pydantic import ValidationError
 from policies.errors import StoreUnavailable
 from policies.model import Model
 from workers.ledger import text_of
+from workers.life import has_ended, own_life
 from workers.store import translated
 
 POINTER = "clawback:drawn:"
 LOCK = "clawback:drawing:"
 LATER = "clawback:draw-later"
+BEGUN = "clawback:draw-begun"
 ONCE = "clawback:once:"
 LOCK_MS = 30_000
 RENEW_S = 8.0
 ONCE_S = 86_400  # as long as the inbox can be heard again
+BEGUN_S = 5.0  # a drawing that was begun and not finished for so long is due again
 
+# KEYS: later, begun. ARGV: now, until when what is given out now may take. What was begun and not finished comes again.
+DUE = """
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
+for _, name in ipairs(found) do redis.call('ZREM', KEYS[1], name) end
+local all = {}
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])) do all[#all + 1] = name end
+for _, name in ipairs(found) do all[#all + 1] = name end
+for _, name in ipairs(all) do redis.call('ZADD', KEYS[2], ARGV[2], name) end
+return all
+"""
 # KEYS: lock. ARGV: owner, ms. The lock is renewed, or given back, by its owner only.
 RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -66,6 +79,7 @@ class Drawn:
         self._redis = client
         self._renew = client.register_script(RENEW)
         self._release = client.register_script(RELEASE)
+        self._due = client.register_script(DUE)
 
     def get(self, change_id: str) -> Pointer | None:
         """The pointer; None when nothing was drawn yet."""
@@ -86,11 +100,19 @@ class Drawn:
 
     @contextmanager
     def lock(self, change_id: str) -> Iterator[DrawingLock | None]:
-        """The right to draw this change, renewed from a thread; None when another narrator has it."""
-        lock = DrawingLock(uuid4().hex)
+        """The right to draw this change, renewed from a thread; None when another narrator has it.
+
+        One that a process of this machine took along when it ended is free.
+        """
+        lock = DrawingLock(f"{uuid4().hex} {own_life()}")
         key = LOCK + change_id
         with translated():
             taken = self._redis.set(key, lock.owner, nx=True, px=LOCK_MS)
+            if not taken:
+                other = text_of(self._redis.get(key))
+                if has_ended(other.partition(" ")[2]):
+                    self._release(keys=[key], args=[other])
+                    taken = self._redis.set(key, lock.owner, nx=True, px=LOCK_MS)
         if not taken:
             yield None
             return
@@ -127,10 +149,20 @@ class Drawn:
             self._redis.zadd(LATER, {change_id: at}, lt=True)
 
     def due(self, now: float) -> list[str]:
-        """Changes whose time has come, each given to one caller only."""
+        """Changes whose time has come, each given to one caller, and again when nobody has `finished` it in time."""
         with translated():
-            found = [text_of(member) for member in self._redis.zrangebyscore(LATER, "-inf", now)]
-            return [name for name in found if self._redis.zrem(LATER, name)]
+            found = self._due(keys=[LATER, BEGUN], args=[repr(now), repr(now + BEGUN_S)])
+        return list(dict.fromkeys(text_of(member) for member in found))
+
+    def begun(self, change_id: str, now: float) -> None:
+        """The drawing begins at `now`: it is due again if it does not come to its end."""
+        with translated():
+            self._redis.zadd(BEGUN, {change_id: now + BEGUN_S})
+
+    def finished(self, change_id: str) -> None:
+        """It came to its end; what is to follow was said by `later`."""
+        with translated():
+            self._redis.zrem(BEGUN, change_id)
 
     def once(self, name: str) -> bool:
         """True for the first caller with this name within a day."""

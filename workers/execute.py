@@ -6,6 +6,7 @@ Everything that was recorded is where a successor goes on: this module keeps no 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import structlog
 
 from policies import events as e
 from policies.change import Change, IllegalTransition, apply
-from policies.errors import LeaseLost, LedgerConflict
+from policies.errors import LeaseLost, LedgerConflict, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
 from workers.acts import Acts, Undecided, instance, must_be
@@ -21,6 +22,7 @@ from workers.bake import begin, watch
 from workers.gatekeeper import Gatekeeper, aim_of
 from workers.issued import told
 from workers.lease import Held as Lease
+from workers.patience import Patient
 from workers.proving import look
 from workers.recheck import recheck
 
@@ -56,6 +58,8 @@ def execute(wiring: Wiring, change_id: str) -> None:
         pass
     except (LeaseLost, IllegalTransition) as lost:
         LOG.warning("another worker goes on, stopped", change=change_id, why=str(lost))
+    except StoreUnavailable as away:
+        LOG.warning("what is done cannot be recorded, stopped", change=change_id, why=away.message)
     finally:
         lease.release()
 
@@ -67,6 +71,7 @@ class Run:
         self.w = wiring
         self.change = change
         self.lease = lease
+        self.ledger = Patient(wiring.ledger, lease)
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
         turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
         first = turns[0].tokens if turns else lease.tokens
@@ -111,17 +116,17 @@ class Run:
         Raises: LeaseLost, IllegalTransition (theirs ended or held the change: nothing more may happen).
         """
         while True:
-            self.lease.check()
             apply(self.change, event, self.w.clock())
             try:
-                self.w.ledger.append(self.change.id, event, expect_version=self.change.version)
+                self.ledger.append(self.change, event)
             except LedgerConflict:
-                self.change = self.w.ledger.load(self.change.id)
+                self.change = self.ledger.load(self.change.id)
                 if unless_abort and self.change.abort is not None and not self.change.undoing:
                     return False
                 continue
-            self.change = self.w.ledger.load(self.change.id)
-            self.w.doorbell.ring("narrate", "draw", self.change.id)
+            self.change = self.ledger.load(self.change.id)
+            with suppress(StoreUnavailable):  # the narrator looks for what was not rung for
+                self.w.doorbell.ring("narrate", "draw", self.change.id)
             return True
 
     def end(self, event: e.Event) -> Stop:
@@ -154,7 +159,7 @@ class Run:
                 self.acts.incarnation(step)
 
     def _abort_if_asked(self) -> None:
-        self.change = self.w.ledger.load(self.change.id)
+        self.change = self.ledger.load(self.change.id)
         if self.change.abort is None or self.change.undoing:
             return
         if not self.change.do.done and self.change.do.started is None:
@@ -206,7 +211,7 @@ class Run:
                 must_be(later, self.acts.incarnation(later))
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
-        issued = told(self.w.ledger.entries(self.change.id), self.change, step, part, index)
+        issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
         touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
         aim = aim_of(self.w.fleet, self.plan, instance(step), undoing=self.change.undoing)
@@ -291,6 +296,5 @@ class Run:
 
     def _goes_on(self) -> bool:
         """Whether the lease holds and nobody asked to abort."""
-        self.lease.check()
-        self.change = self.w.ledger.load(self.change.id)
+        self.change = self.ledger.load(self.change.id)
         return self.change.abort is None

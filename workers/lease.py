@@ -1,7 +1,8 @@
 """Leases: who may touch an instance now, with a fencing token that the host checks as well.
 
 A lease lives in Redis and ends by itself. Its holder also watches its own clock: when the last renewal that
-surely happened is older than the lease, it is lost, whatever Redis would say.
+surely happened is older than the lease, it is lost, whatever Redis would say. One whose process has ended on this very
+machine is given up at once: nobody is left who could act on it, and what was sent before is fenced on the host.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from uuid import uuid4
 import redis
 
 from policies.errors import LeaseLost, StoreUnavailable
+from workers.ledger import text_of
+from workers.life import has_ended, own_life
 from workers.store import translated
 
 KEY = "clawback:lease:"
 TOKEN = "clawback:token"  # noqa: S105  # the name of a counter
 
-# All or nothing. KEYS: counter, then one key an instance. ARGV: owner, lease in ms, nonce.
+# All or nothing. KEYS: counter, then one key an instance. ARGV: owner, lease in ms, nonce, life of the process.
 # A counter that was lost begins at the server's epoch seconds: hosts refuse tokens that go backwards.
 # A second call with the same nonce is the first one whose answer was lost: it gets the same tokens.
 TAKE = """
@@ -35,7 +38,7 @@ for i = 2, #KEYS do
   local token = redis.call('HGET', KEYS[i], 'token')
   if not token then
     token = string.format('%.0f', redis.call('INCR', KEYS[1]))
-    redis.call('HSET', KEYS[i], 'owner', ARGV[1], 'nonce', ARGV[3], 'token', token)
+    redis.call('HSET', KEYS[i], 'owner', ARGV[1], 'nonce', ARGV[3], 'token', token, 'life', ARGV[4])
   end
   redis.call('PEXPIRE', KEYS[i], ARGV[2])
   tokens[#tokens + 1] = token
@@ -70,6 +73,7 @@ class Leases:
         self._redis = client
         self._clock = clock
         self._take = client.register_script(TAKE)
+        self._release = client.register_script(RELEASE)
 
     def take(self, instances: Iterable[str], owner: str, lease_s: float) -> Held:
         """Take all of `instances` or none, and keep them renewed from a thread of this process.
@@ -86,7 +90,7 @@ class Leases:
                 part.decode()
                 for part in self._take(
                     keys=[TOKEN, *(KEY + name for name in names)],
-                    args=[owner, int(lease_s * 1000), nonce],
+                    args=[owner, int(lease_s * 1000), nonce, own_life()],
                 )
             ]
         if answer[0] == "busy":
@@ -99,6 +103,18 @@ class Leases:
         with translated():
             owner = self._redis.hget(KEY + instance, "owner")
         return owner.decode() if isinstance(owner, bytes) else owner
+
+    def give_up_dead(self, instances: Iterable[str]) -> bool:
+        """Free the leases whose process has ended on this machine; True when there was one."""
+        freed = False
+        for name in sorted(set(instances)):
+            with translated():
+                nonce, life = self._redis.hmget(KEY + name, "nonce", "life")
+            if nonce is not None and life and has_ended(text_of(life)):
+                with translated():
+                    self._release(keys=[KEY + name], args=[nonce])
+                freed = True
+        return freed
 
 
 class Held:

@@ -49,17 +49,24 @@ class Ledger:
         self._append = client.register_script(script)
         self._known: dict[str, Change] = {}
 
-    def append(self, subject: str, event: Event, *, expect_version: int) -> Entry:
+    def append(self, subject: str, event: Event, *, expect_version: int, nonce: str | None = None) -> Entry:
         """Record one event behind `expect_version` entries of its subject.
 
+        nonce: the writer's name for this very append. Called again with it after an error, when it is not known
+        whether the event was recorded, it gives the entry that is there.
         Raises: LedgerConflict when the subject has moved; IllegalTransition when its state forbids the event.
         """
         if isinstance(event, EvidenceRecorded) and (subject != event.record.id or expect_version != 0):
             raise ValueError(f"`{event.record.id}` is recorded once, under its own name, not as `{subject}`")
         at = self._clock()
-        after = None if isinstance(event, EvidenceRecorded) else self._next(subject, event, expect_version, at)
+        given, nonce = nonce, nonce or uuid4().hex
+        try:
+            after = None if isinstance(event, EvidenceRecorded) else self._next(subject, event, expect_version, at)
+        except LedgerConflict:
+            if given is None:
+                raise
+            return self._mine(subject, expect_version, given, expect_version + 1)
         flag, deadline = _projection(after)
-        nonce = uuid4().hex
         seq, prev = self._head()
         until = time.monotonic() + APPEND_S
         while True:
@@ -104,6 +111,19 @@ class Ledger:
     def entries(self, subject: str) -> list[Entry]:
         """Every entry of a change or record, in order; empty when there is none."""
         return self._listed(SUBJECT + subject)
+
+    def written(self, subject: str, nonce: str) -> Entry | None:
+        """The entry of a subject that was appended under this nonce; None when there is none."""
+        with translated():
+            numbers = [int(number) for number in self.redis.lrange(SUBJECT + subject, 0, -1)]
+            with self.redis.pipeline(transaction=False) as pipe:
+                for number in numbers:
+                    pipe.xrange(STREAM, f"{number}-0", f"{number}-0")
+                answers = pipe.execute()
+        for number, rows in zip(numbers, answers, strict=True):
+            if rows and _field(rows[0][1], b"writer") == nonce:
+                return _parse(number, _field(rows[0][1], b"entry"))
+        return None
 
     def index(self, name: str) -> list[Entry]:
         """The entries of one index (see `policies.events.indexes`), oldest first."""

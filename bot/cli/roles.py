@@ -92,7 +92,7 @@ def narrator(parent: int | None) -> None:
         ("narrate",),
         {"draw": jobs.table["draw"]},
         name="narrator",
-        tick=all_of([beating(wiring, ("narrate",)), NarratorTick(jobs.narrator)]),
+        tick=all_of([beating(wiring, ("narrate",)), wiring.sweep, NarratorTick(jobs.narrator)]),
         tick_s=TICK_S,
     )
 

@@ -16,6 +16,7 @@ import structlog
 
 from bot.cli.roles import set_up_log
 from bot.settings import read_settings
+from policies.errors import StoreUnavailable
 from workers.live import EmbeddedStore
 from workers.wiring import load_fleet
 
@@ -54,6 +55,8 @@ class Tree:
     def __init__(self, roles: tuple[tuple[str, ...], ...], env: dict[str, str]) -> None:
         self._children = [Child(role) for role in roles]
         self._env = env
+        self._store_due = 0.0
+        self._store_deaths = 0
 
     def run(self, ending: threading.Event, store: EmbeddedStore | None = None) -> None:
         """Keep everything running until `ending`, then end it. Call from the main thread.
@@ -63,12 +66,25 @@ class Tree:
         try:
             while not ending.wait(LOOK_S):
                 if store is not None and not store.alive:
-                    log.warning("valkey ended and is started again")
-                    store.revive()
+                    self._revive(store)
                 for child in self._children:
                     self._look(child)
         finally:
             self.stop()
+
+    def _revive(self, store: EmbeddedStore) -> None:
+        """Start the store again, with pauses when it does not start; the roles wait for it meanwhile."""
+        if time.monotonic() < self._store_due:
+            return
+        log.warning("valkey ended and is started again")
+        try:
+            store.revive()
+            self._store_deaths = 0
+        except StoreUnavailable as error:
+            pause_s = PAUSES_S[min(self._store_deaths, len(PAUSES_S) - 1)]
+            self._store_deaths += 1
+            self._store_due = time.monotonic() + pause_s
+            log.error("valkey does not start", error=error.message, again_in_s=pause_s)  # noqa: TRY400 - no fault of ours
 
     def stop(self) -> None:
         """SIGTERM to everybody, SIGKILL to those who stay."""

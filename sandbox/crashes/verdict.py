@@ -152,6 +152,6 @@ def _takeover(played: Played, cell: Cell) -> float | None:
     if played.struck_at is None or cell.fault not in {"act", "stop", "root", "valkey", "away"}:
         return None
     for entry in played.entries:
-        if entry["event"]["kind"] == "started" and entry["at"] > played.struck_at:
+        if moment(entry["event"]) == "started resumed" and entry["at"] > played.struck_at:
             return round(float(entry["at"]) - played.struck_at, 2)
     return None

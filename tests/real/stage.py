@@ -73,11 +73,11 @@ class Watched(Ledger):
         self.before: list[Hook] = []
         self.after: list[Hook] = []
 
-    def append(self, subject: str, event: e.Event, *, expect_version: int) -> e.Entry:
+    def append(self, subject: str, event: e.Event, *, expect_version: int, nonce: str | None = None) -> e.Entry:
         """Append between the hooks."""
         for hook in list(self.before):
             hook(event)
-        entry = super().append(subject, event, expect_version=expect_version)
+        entry = super().append(subject, event, expect_version=expect_version, nonce=nonce)
         for hook in list(self.after):
             hook(event)
         return entry
