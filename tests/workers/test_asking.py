@@ -8,7 +8,7 @@ import pytest
 
 from policies.errors import FleetFileError, OpsError, SettingsError, StoreUnavailable
 from policies.events import Refused
-from policies.intents import RestoreKnob, Where
+from policies.intents import Act, RestoreKnob, Where
 from tests.bot import stories
 from tests.conftest import Store
 from workers.client import Client
@@ -83,3 +83,22 @@ def failing(error: OpsError) -> Callable[[], Shell]:
         raise error
 
     return open_shell
+
+
+def test_a_click_that_is_heard_twice_because_its_hearer_ended_is_one_click_with_the_same_answer(store: Store) -> None:
+    client = asking(store)
+    ask(client, "one")
+    client.ledger.append("C-1", stories.planned(), expect_version=1)
+    plan = client.change("C-1").plan
+    assert plan is not None
+    click = Act(kind="confirm", change="C-1", order=plan.order, digest=plan.digest)
+    first = client.act(click, stories.ben(), key="click")
+    again = asking(store).act(click, stories.ben(), key="click")
+    assert (first.finding.code, again.finding) == ("click.ok", first.finding)
+    assert again.change == first.change
+    assert [entry.event.kind for entry in client.entries("C-1")] == ["asked", "planned", "approval_given"]
+
+    refused = client.act(click, stories.ana(), key="another")
+    assert refused.finding.effect == "refuse"
+    assert asking(store).act(click, stories.ana(), key="another").finding == refused.finding
+    assert len(client.entries("C-1")) == 4

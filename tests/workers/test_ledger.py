@@ -104,6 +104,21 @@ def test_an_append_whose_answer_was_lost_is_not_taken_for_a_conflict(ledger: Led
     assert len(ledger.entries("C-1")) == 1
 
 
+def test_an_append_that_is_repeated_under_its_name_is_one_entry_also_when_others_wrote_behind_it(
+    ledger: Ledger, store: Store
+) -> None:
+    first = ledger.append("C-1", make.asked(), expect_version=0, nonce="one")
+    ledger.append("C-1", make.planned(), expect_version=1)
+    for again in (ledger, Ledger(store.redis, lambda: 2000.0)):
+        assert again.append("C-1", make.asked(), expect_version=0, nonce="one") == first
+        with pytest.raises(LedgerConflict):
+            again.append("C-1", make.asked(), expect_version=0, nonce="two")
+    assert ledger.written("C-1", "one") == first
+    assert ledger.written("C-1", "two") is None
+    assert len(ledger.entries("C-1")) == 2
+    assert ledger.verify() == []
+
+
 def test_open_changes_and_deadlines_follow_the_state(ledger: Ledger, store: Store) -> None:
     ledger.append("C-1", make.asked(), expect_version=0)
     assert (ledger.open_changes(), ledger.overdue(9e9)) == (["C-1"], [])
