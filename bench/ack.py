@@ -1,9 +1,10 @@
 """Slash commands: how soon each is acknowledged, and that none of a busy minute is lost or answered twice.
 
-    .venv/bin/python -m bench.ack [--one-by-one 200] [--in-a-minute 300] [--seconds 60]
+    .venv/bin/python -m bench.ack [--http] [--one-by-one 200] [--in-a-minute 300] [--seconds 60]
 
-A real `clawback bot` (Bolt, Socket Mode), a real `clawback worker`, a real Valkey that syncs every write, and the local
-workspace, which takes the time from sending an envelope to its acknowledgement. Slack gives up after 3 s.
+A real `clawback bot` (Bolt, in Socket Mode, or with --http over signed requests), a real `clawback worker`, a real Valkey
+that syncs every write, and the local workspace, which takes the time from sending an envelope to its acknowledgement.
+Slack gives up after 3 s.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import os
 import random
 import re
+import secrets
+import socket
 import subprocess
 import sys
 import tempfile
@@ -109,28 +112,37 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--one-by-one", type=int, default=200)
     parser.add_argument("--in-a-minute", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the busy minute is")
+    parser.add_argument("--http", action="store_true", help="signed HTTP requests instead of Socket Mode")
     told = parser.parse_args(argv)
+    secret = secrets.token_hex(16)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cb-ack-")))
         store = stack.enter_context(EmbeddedStore(folder / "data"))
-        slack = stack.enter_context(SlackSandbox())
+        slack = stack.enter_context(
+            SlackSandbox(request_url="", signing_secret=secret) if told.http else SlackSandbox()
+        )
         slack.workspace.add_user("ana", user_id=ANA)
         slack.workspace.add_channel("serving", [ANA], channel_id=CHANNEL)
         env = {
             **{key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG", "TMPDIR"}},
             "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
             "SLACK_API_URL": slack.base_url,
             "REDIS_URL": store.url,
             "CLAWBACK_FLEET": str(fleet_file(folder)),
             "CLAWBACK_DATA": str(folder / "data"),
             "CLAWBACK_SSH_AGENT": "1",  # how hosts would be reached; none is
         }
+        if told.http:
+            address = f"127.0.0.1:{free_port()}"
+            env |= {"SLACK_SIGNING_SECRET": secret, "CLAWBACK_HTTP": address}
+            slack.http.request_url = f"http://{address}/slack/events"
+        else:
+            env["SLACK_APP_TOKEN"] = slack.app_token
         log = folder / "clawback.log"
         stack.enter_context(role("bot", env=env, log=log))
         stack.enter_context(role("worker", "--queue", "ask", env=env, log=log))
         total = told.one_by_one + told.in_a_minute
-        if slack.people.wait_for(lambda: slack.sockets.connected > 0, LISTENS_S):
+        if slack.people.wait_for(lambda: listens(slack, env), LISTENS_S):
             send(slack, total)  # this one pays for imports and connections
         if not slack.people.wait_for(lambda: answers(slack)[total], LISTENS_S):
             print(f"bot or worker do not answer: {log.read_text()[-2000:]}", file=sys.stderr)
@@ -147,6 +159,22 @@ def main(argv: list[str] | None = None) -> int:
     whole &= row(table, f"within {told.seconds:g} s", second, counted, told.one_by_one)
     Console(width=120).print(table)
     return 0 if whole else 1
+
+
+def listens(slack: SlackSandbox, env: dict[str, str]) -> bool:
+    """Whether the bot can be spoken to."""
+    if "CLAWBACK_HTTP" not in env:
+        return slack.sockets.connected > 0
+    host, _, port = env["CLAWBACK_HTTP"].partition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def fleet_file(folder: Path) -> Path:
