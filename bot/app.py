@@ -28,6 +28,7 @@ from bot.slack import is_loopback, make_client
 from policies.errors import OpsError, StoreUnavailable
 from workers.inbox import Inbox
 from workers.queue import Doorbell
+from workers.store import StoreUnclear
 
 log = structlog.get_logger(__name__)
 
@@ -102,7 +103,9 @@ class Ear:
             received = self._inbox.put(key, heard.model_dump(mode="json"))
         except OpsError as error:
             log.error("not recorded", kind=heard.kind, error=error.message)  # noqa: TRY400 - the reason is in it
-            return say("asked.not-recorded", why=error.message)
+            # it may still be heard, when the store goes on with what it had been sent
+            unclear = isinstance(error, StoreUnclear)
+            return say("asked.not-sure" if unclear else "asked.not-recorded", why=error.message)
         if received.first:
             try:
                 self._doorbell.ring("ask", "hear", received.id)

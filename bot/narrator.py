@@ -194,7 +194,7 @@ class Narrator:
         self, story: Story, entry: Entry, card: Card, pointer: Pointer, lock: DrawingLock
     ) -> tuple[Posted, Pointer]:
         """Post, unless an attempt that ended unclearly had posted it already."""
-        if lock.lost.is_set():
+        if lock.is_stale():
             raise Overtaken
         if pointer.pending == entry.seq:
             found = self._find(entry, pointer, story.change.asked_at)
@@ -202,7 +202,17 @@ class Narrator:
                 return found, pointer
         pointer = pointer.model_copy(update={"pending": entry.seq})
         self._drawn.put(story.change.id, pointer)
-        return self._poster.post(pointer.channel, card, entry, pointer.thread_ts), pointer
+        posted = self._poster.post(pointer.channel, card, entry, pointer.thread_ts)
+        if lock.is_stale():
+            self._give_way(posted, entry, pointer, story.change.asked_at)
+        return posted, pointer
+
+    def _give_way(self, posted: Posted, entry: Entry, pointer: Pointer, since: float) -> None:
+        """This process was stopped in the middle of a post: take it back where another narrator has made it too."""
+        twin = self._poster.find(pointer.channel, entry, pointer.thread_ts, since, besides=posted.ts)
+        if twin is not None:
+            self._poster.delete(pointer.channel, posted.ts)
+        raise Overtaken
 
     def _find(self, entry: Entry, pointer: Pointer, since: float) -> Posted | None:
         try:
@@ -233,7 +243,7 @@ class Narrator:
         if waits and 0 <= now - pointer.card_at < CARD_EVERY_S:
             self._drawn.later(story.change.id, pointer.card_at + CARD_EVERY_S)
             return
-        if lock.lost.is_set():
+        if lock.is_stale():
             raise Overtaken
         try:
             self._poster.update(pointer.channel, pointer.card_ts, card)

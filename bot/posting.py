@@ -68,11 +68,18 @@ class Poster:
         """Take back a message of ours."""
         call("chat.delete", self._client.chat_delete, channel=channel, ts=ts)
 
-    def find(self, channel: str, entry: Entry, thread_ts: str | None, since: float) -> Posted | None:
-        """The message that draws this entry, if it is there. `since`: epoch seconds before which it cannot be."""
+    def find(
+        self, channel: str, entry: Entry, thread_ts: str | None, since: float, *, besides: str | None = None
+    ) -> Posted | None:
+        """The message that draws this entry, if it is there. `since`: epoch seconds before which it cannot be.
+
+        besides: timestamp of one that is not meant.
+        """
         wanted = payload(entry)
         for message in self._read(channel, thread_ts, since - SKEW_S):
             metadata = message.get("metadata") or {}
+            if message.get("ts") == besides:
+                continue
             if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == wanted:
                 return Posted(str(message["ts"]), message.get("thread_ts"))
         return None

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from policies.errors import StoreUnavailable
 from policies.model import Model
+from workers.lease import steady
 from workers.ledger import text_of
 from workers.life import has_ended, own_life
 from workers.store import translated
@@ -66,10 +67,18 @@ class Pointer(Model):
 
 @dataclass(slots=True)
 class DrawingLock:
-    """Held while one narrator draws one change. `lost` is set when it is no longer ours."""
+    """Held while one narrator draws one change. `lost` is set when it is no longer ours.
+
+    sure_at: when the last request was sent that surely prolonged it, on the steady clock.
+    """
 
     owner: str
+    sure_at: float = field(default_factory=steady)
     lost: threading.Event = field(default_factory=threading.Event)
+
+    def is_stale(self) -> bool:
+        """Another narrator may have it: it was lost, or this process was stopped for too long."""
+        return self.lost.is_set() or steady() - self.sure_at > LOCK_MS / 1000
 
 
 class Drawn:
@@ -130,6 +139,7 @@ class Drawn:
     def _keep(self, key: str, lock: DrawingLock, ending: threading.Event) -> None:
         misses = 0
         while not ending.wait(RENEW_S):
+            asked_at = steady()
             try:
                 with translated():
                     mine = self._renew(keys=[key], args=[lock.owner, LOCK_MS])
@@ -141,7 +151,7 @@ class Drawn:
             if not mine:
                 lock.lost.set()
                 return
-            misses = 0
+            misses, lock.sure_at = 0, asked_at
 
     def later(self, change_id: str, at: float) -> None:
         """Have the change drawn at `at` (epoch seconds); an earlier time that was asked for stays."""

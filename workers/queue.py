@@ -27,6 +27,7 @@ from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
+from policies.errors import StoreUnavailable
 from workers.store import VENDOR_ERRORS, translated
 
 QUEUES = ("ask", "act", "narrate")
@@ -187,6 +188,10 @@ class Ringer(SimpleWorker):  # type: ignore[misc]  # rq is not typed
         self.connection.delete(job.key)
         try:
             job.perform()
+        except StoreUnavailable as error:
+            log.warning(
+                "job %s of queue %s ends without the store, it is rung for again: %s", job.id, queue.name, error
+            )
         except Exception:
             log.exception("job %s of queue %s ended with an error", job.id, queue.name)
         self.set_state(WorkerStatus.IDLE)

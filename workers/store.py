@@ -40,7 +40,18 @@ HINTS: tuple[tuple[type[Exception], str], ...] = (
     (vendor.ChildDeadlockedError, "a forked process used its parent's connection: end it"),
     (vendor.IncorrectPolicyType, "a Redis cluster is not supported: name one server"),
 )
+# Kinds of a lost connection at which the server had done nothing
+NOT_DONE = (
+    vendor.AuthenticationError,
+    vendor.AuthorizationError,
+    vendor.BusyLoadingError,
+    vendor.MaxConnectionsError,
+)
 VENDOR_ERRORS: tuple[type[Exception], ...] = tuple(kind for kind, _ in HINTS)
+
+
+class StoreUnclear(StoreUnavailable):
+    """The request may have reached Redis and its answer did not come: it may be done, now or later."""
 
 
 def connect(url: SecretStr | str, *, retries: int = RETRIES) -> redis.Redis:
@@ -69,13 +80,20 @@ def connect(url: SecretStr | str, *, retries: int = RETRIES) -> redis.Redis:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn every error of the Redis client into StoreUnavailable. Raises: StoreUnavailable."""
+    """Turn every error of the Redis client into StoreUnavailable. Raises: StoreUnavailable, StoreUnclear."""
     try:
         yield
     except VENDOR_ERRORS as error:
         hint = next(hint for kind, hint in HINTS if isinstance(error, kind))
         text = " ".join(str(part) for part in error.args) or type(error).__name__
-        raise StoreUnavailable(f"redis: {type(error).__name__}: {text}", hint=hint) from error
+        raise _kind(error, text)(f"redis: {type(error).__name__}: {text}", hint=hint) from error
+
+
+def _kind(error: Exception, text: str) -> type[StoreUnavailable]:
+    """An answer that is late or was cut off may belong to a request that was done; no other error may."""
+    if isinstance(error, NOT_DONE) or not isinstance(error, (vendor.ConnectionError, vendor.TimeoutError)):
+        return StoreUnavailable
+    return StoreUnavailable if " connecting to " in text else StoreUnclear
 
 
 def persistence(client: redis.Redis, *, allow_volatile: bool = False) -> tuple[Finding, ...]:

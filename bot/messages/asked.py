@@ -15,4 +15,7 @@ SENTENCES: dict[str, str] = {
     ),
     "asked.archived": "this channel is archived, so no plan can be shown here; nothing was started: ask in another one",
     "asked.not-recorded": "cannot record this: {why}; nothing was started, try again in a minute",
+    "asked.not-sure": (
+        "it is not sure that this was recorded: {why}; wait a minute, and say it again only if nothing follows here"
+    ),
 }

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 Json = dict[str, Any]
 STREAM = "clawback:ledger"
@@ -74,5 +76,6 @@ class Watch:
         if self._client is None:
             password = (self._data / "password").read_text(encoding="ascii")
             path = str(self._data / "valkey.sock")
-            self._client = redis.Redis(unix_socket_path=path, password=password, socket_timeout=5.0)
+            never = Retry(NoBackoff(), 0)
+            self._client = redis.Redis(unix_socket_path=path, password=password, socket_timeout=1.0, retry=never)
         return self._client

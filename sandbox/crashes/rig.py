@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Literal, get_args
@@ -46,7 +47,7 @@ class Rig(Stage):
         self.watch = Watch(folder / "data")
         self.stopped: list[int] = []
         self._due = 0.0
-        self._thaw_at: float | None = None
+        self._thaw: threading.Timer | None = None
 
     def open(self) -> None:
         """Boot and start everything, and record the evidence that a restore stands on.
@@ -66,10 +67,8 @@ class Rig(Stage):
         return {**super().environment(), "PYTHONPATH": str(ROOT)}
 
     def check_alive(self) -> None:
-        """Start what ended, as a service manager does, and end a freeze whose time is over."""
+        """Start what ended, as a service manager does."""
         now = time.monotonic()
-        if self._thaw_at is not None and now >= self._thaw_at:
-            self.wake()
         if self._product is not None and self._product.poll() is not None and now >= self._due:
             self._due = now + AGAIN_S
             self.launch()
@@ -80,7 +79,9 @@ class Rig(Stage):
         if fault in {"stop", "away"}:
             self.signal(pids, signal.SIGSTOP)
             self.stopped += pids
-            self._thaw_at = time.monotonic() + AWAY_S if fault == "away" else None
+            if fault == "away":
+                self._thaw = threading.Timer(AWAY_S, self.signal, (pids, signal.SIGCONT))
+                self._thaw.start()
             return pids
         mine = set(self.product_pids()) if fault == "root" else set()
         for pid in pids:
@@ -92,7 +93,10 @@ class Rig(Stage):
 
     def wake(self) -> list[int]:
         """Let those go on that were stopped."""
-        self._thaw_at = None
+        thaw, self._thaw = self._thaw, None
+        if thaw is not None:
+            thaw.cancel()
+            thaw.join()
         woken, self.stopped = self.stopped, []
         self.signal(woken, signal.SIGCONT)
         return woken

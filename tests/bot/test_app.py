@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -142,6 +145,27 @@ def test_without_redis_the_acknowledgement_says_that_nothing_was_started(slack: 
         for text in told():
             assert text.startswith("cannot record this: ")
             assert text.endswith("nothing was started, try again in a minute")
+
+
+def test_a_store_that_falls_silent_is_not_said_to_have_recorded_nothing(store: Store, slack: SlackSandbox) -> None:
+    assert store.server.pid is not None
+    client = make_client(slack.bot_token, slack.base_url)
+    quick = connect(f"{store.url}&socket_timeout=0.3", retries=0)
+    quick.ping()
+    ear = Ear(Inbox(quick), Doorbell(quick), Answerer(client))
+    ack: Ack = Ack()  # type: ignore[no-untyped-call]
+    os.kill(store.server.pid, signal.SIGSTOP)
+    try:
+        ear.command(ack, {"command": "/knob", "text": "status", "user_id": "U0ANA", "trigger_id": "1.2.3"})
+    finally:
+        os.kill(store.server.pid, signal.SIGCONT)
+    assert ack.response is not None
+    assert "it is not sure that this was recorded: redis: TimeoutError" in str(ack.response.body)
+    quick.close()
+    deadline = time.monotonic() + 30
+    while not Inbox(store.redis).waiting() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(Inbox(store.redis).waiting()) == 1  # what the store had been sent it does when it goes on
 
 
 def test_a_bell_that_cannot_be_rung_is_no_failure(store: Store, slack: SlackSandbox) -> None:

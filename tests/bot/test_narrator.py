@@ -18,6 +18,7 @@ from tests.bot import stories
 from tests.conftest import Store
 from workers.client import Client
 from workers.drawn import Drawn
+from workers.lease import steady
 from workers.ledger import Ledger
 from workers.queue import Doorbell
 
@@ -197,6 +198,67 @@ def test_pauses_grow_while_slack_is_away_and_work_is_drawn_in_order_after_it(des
     assert pauses[0] <= 2
     assert pauses[-1] == 60
     desk.slack.faults.clear()
+    desk.drawn_all()
+    assert desk.lines() == desk.wanted_lines()
+
+
+def test_ten_minutes_without_slack_cost_no_line_and_the_work_does_not_notice(desk: Desk) -> None:
+    desk.record([stories.asked(), stories.planned()])
+    desk.drawn_all()
+    port = int(desk.slack.base_url.rsplit(":", 1)[1].split("/")[0])
+    desk.slack.stop()
+    until, events = desk.now + 600, stories.succeeded()[2:]
+    desk.narrator.draw("C-142")
+    while desk.now < until:
+        if events:
+            desk.record([events.pop(0)])
+            desk.narrator.draw("C-142")  # each event rings
+        desk.now += 10
+        for change_id in desk.drawn.due(desk.now):
+            desk.narrator.draw(change_id)
+    desk.record(events)
+    assert desk.client.change("C-142").state == "succeeded"
+    desk.slack.start(port=port)
+    desk.drawn_all()
+    assert desk.lines() == desk.wanted_lines()
+    assert "done in" in desk.messages()[0]["text"]
+
+
+@pytest.mark.parametrize("error", ["token_revoked", "invalid_auth", "account_inactive"])
+def test_a_token_that_is_taken_away_and_given_back_costs_no_line(desk: Desk, error: str) -> None:
+    desk.record([stories.asked(), stories.planned()])
+    desk.drawn_all()
+    desk.slack.workspace.app.token_error = error
+    desk.record(stories.succeeded()[2:])
+    for _ in range(5):
+        desk.narrator.draw("C-142")
+        desk.now += 60
+    assert desk.lines() == desk.wanted_lines()[:1]
+    desk.slack.workspace.app.token_error = None
+    desk.drawn_all()
+    assert desk.lines() == desk.wanted_lines()
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5])
+def test_a_narrator_that_was_stopped_in_the_middle_of_a_post_takes_its_double_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    desk.record([stories.asked(), stories.planned()])
+    desk.drawn_all()
+    desk.record(stories.succeeded()[2:])
+    real, posts = Poster.post, [0]
+
+    def stopped(self: Poster, *arguments: Any) -> Any:
+        posts[0] += 1
+        if posts[0] == nth:
+            desk.drawn._redis.delete("clawback:drawing:C-142")  # as it ends by itself
+            desk.another().draw("C-142")
+            monkeypatch.setattr("workers.drawn.steady", lambda: steady() + 31)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Poster, "post", stopped)
+    desk.narrator.draw("C-142")
+    monkeypatch.undo()
     desk.drawn_all()
     assert desk.lines() == desk.wanted_lines()
 
