@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bot.markup import Markup
 from bot.messages import (
+    abtests,
     asked,
     bakes,
     causes,
@@ -19,6 +20,7 @@ from bot.messages import (
     gates,
     hosts,
     identity,
+    misbehaviour,
     plans,
     proofs,
     rules,
@@ -31,6 +33,7 @@ from bot.messages.fields import FIELDS, Value, names
 from policies.finding import Finding
 
 NOUNS = (
+    abtests,
     asked,
     bakes,
     causes,
@@ -42,6 +45,7 @@ NOUNS = (
     gates,
     hosts,
     identity,
+    misbehaviour,
     plans,
     proofs,
     rules,
