@@ -13,6 +13,7 @@ from policies.facts import ProcessEnv
 from policies.finding import Finding
 from policies.model import Model
 from policies.systemd.effective import Effective
+from policies.wrapper import Wrapped, counted
 
 Rung = Literal["none", "configured", "effective", "environment", "reported", "behaviour"]
 ProofVerdict = Literal["live", "not_live", "mixed", "unproven"]
@@ -43,16 +44,23 @@ def prove(
     reported: str | None = None,
     report_asked: bool = False,
     behaviour: bool | None = None,
+    wraps: Wrapped | None = None,
 ) -> Proof:
     """The proof for one instance.
 
     `effective`: what the unit would start with, as a value (None: unset) or with the line that decides it.
     `configured`, `behaviour`: None when not looked at. `reported`: what the engine says of itself; None with
-    `report_asked` when it does not say.
+    `report_asked` when it does not say. `wraps`: the main process only starts what does the work; its environment
+    says nothing then, and in a container no process of the unit does.
     """
     seen = tuple(p for p in processes if p.variable == variable)
-    verdict = environment_verdict(wanted, seen)
-    findings = _children(wanted, seen)
+    heard = counted(seen, wraps)
+    environment = environment_verdict(wanted, heard) if wraps is None else children_verdict(wanted, heard)
+    verdict = environment
+    findings = _children(wanted, heard)
+    if wraps is not None:
+        code = "container" if wraps.kind == "container" else "starter"
+        findings.append(_finding(code, "warn", program=wraps.program, variable=variable, counted=len(heard)))
     if not seen:
         findings.append(_finding("no-process", "warn"))
     effective_holds, said = _effective(variable, wanted, effective)
@@ -65,7 +73,7 @@ def prove(
     rungs: tuple[tuple[Rung, bool | None], ...] = (
         ("configured", configured),
         ("effective", effective_holds),
-        ("environment", verdict == "live" or (verdict == "mixed" and environment_verdict(wanted, seen) == "live")),
+        ("environment", None if environment == "unproven" and wraps is not None else environment == "live"),
         ("reported", None if reported is None or wanted is None else reported == wanted),
         ("behaviour", behaviour),
     )
@@ -99,6 +107,16 @@ def environment_verdict(wanted: str | None, processes: Sequence[ProcessEnv]) -> 
         sure = any(p.main or p.answer == "present" for p in disagree)
         return "not_live" if sure else "unproven"
     return "live" if any(p.main for p in agree) else "unproven"
+
+
+def children_verdict(wanted: str | None, processes: Sequence[ProcessEnv]) -> ProofVerdict:
+    """The environment rung of a unit that only starts others: they alone are asked, and each of them counts."""
+    readable = [agrees(p, wanted) for p in processes if p.answer in ("present", "absent")]
+    if not readable:
+        return "unproven"
+    if all(readable):
+        return "live"
+    return "mixed" if any(readable) else "not_live"
 
 
 def agrees(process: ProcessEnv, wanted: str | None) -> bool:

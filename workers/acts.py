@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from policies import events as e
+from policies.devices import strangers, told
 from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnreachable, LeaseLost
 from policies.facts import Incarnation
 from policies.finding import Finding
-from policies.plan import RestartStep, Step, WriteStep
-from workers.executors.answers import ActRecord, Fenced
+from policies.fleet import Fleet
+from policies.plan import Plan, RestartStep, Step, WriteStep
+from workers.executors.answers import ActRecord, Fenced, UnitAsk
 from workers.gatekeeper import text_sha256
 from workers.hosts import Hosts
 from workers.lease import Held as Lease
@@ -25,9 +27,9 @@ T = TypeVar("T")
 class Undecided(Exception):  # not an error: a person has to decide, and `finding` says about what
     """The act cannot be done or its outcome cannot be learned."""
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.code)
-        self.finding = finding
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(findings[0].code)
+        self.findings = findings
 
 
 class Acts:
@@ -66,6 +68,25 @@ class Acts:
             ask_first = True
 
         return self._patiently(step, attempt, lost)
+
+    def must_be_free(self, fleet: Fleet, plan: Plan, step: Step) -> None:
+        """Nobody else restarted the unit since the plan, and nobody else holds its devices.
+
+        Asked before its file is written and before its restart. Raises: Undecided, LeaseLost.
+        """
+        for later in plan.steps:
+            if isinstance(later, RestartStep) and instance(later) == instance(step):
+                must_be(later, self.incarnation(later))
+                if fleet.services[later.service].devices:
+                    self._must_be_unheld(fleet, later)
+
+    def _must_be_unheld(self, fleet: Fleet, step: RestartStep) -> None:
+        service = fleet.services[step.service]
+        ask = UnitAsk(service=step.service, unit=step.unit, devices=service.devices)
+        unit = self.ask(step, lambda: self._hosts.at(step.host).observe([ask])).facts.units[0]
+        held = told("hold.device-held", "refuse", unit, strangers(fleet, unit))
+        if held:
+            raise Undecided(*held)
 
     def incarnation(self, step: Step) -> Incarnation:
         """The unit's life now, raising the token on the way: an older worker's calls are refused from here on.

@@ -17,7 +17,8 @@ from policies.change import Change, IllegalTransition, apply
 from policies.errors import LeaseLost, LedgerConflict, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
-from workers.acts import Acts, Undecided, instance, must_be
+from workers.acts import Acts, Undecided, instance
+from workers.aftermath import Aftermath
 from workers.bake import begin, watch
 from workers.gatekeeper import Gatekeeper, aim_of
 from workers.issued import told
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 LOG = structlog.get_logger(__name__)
 # Somebody else's doing: never answered by a restart of ours
-FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other"})
+FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other", "gate.device-held"})
+FORESEEN = frozenset({"gate.timeout-foreseen"})  # an undo would end alike
 LOOKS = 3
 LOOK_PAUSE_S = 0.5
 
@@ -99,7 +101,7 @@ class Run:
                 else:
                     self._step(index)
         except Undecided as undecided:
-            raise self.hold(undecided.finding) from undecided
+            raise self.hold(*undecided.findings) from undecided
 
     @property
     def plan(self) -> Plan:
@@ -191,7 +193,7 @@ class Run:
         part: e.Part = "undo" if self.change.undoing else "do"
         if index not in self.change.progress.done:
             if part == "do" and self.change.progress.started is None:
-                self._must_be_ours(step)
+                self.acts.must_be_free(self.w.fleet, self.plan, step)
             if self.change.progress.started != index:
                 started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
                 if not self.record(started, unless_abort=True):
@@ -203,12 +205,6 @@ class Run:
             self.issued.add((part, index))
         if isinstance(step, RestartStep):
             self._gates(step, part, index)
-
-    def _must_be_ours(self, step: Step) -> None:
-        """Nobody else restarted the unit since the plan: asked before its file is written and before its restart."""
-        for later in self.plan.steps:
-            if isinstance(later, RestartStep) and instance(later) == instance(step):
-                must_be(later, self.acts.incarnation(later))
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
         issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
@@ -230,15 +226,16 @@ class Run:
                     )
                 )
                 continue
-            self.record(e.GateFailed.model_validate({**common, "verdict": answer.verdict}))
-            self._after_failure(step, part, answer.verdict.answer, answer.verdict.findings)
+            verdict = Aftermath(self.w.fleet, self.w.hosts).told(self.plan, step, issued, aim, answer)
+            self.record(e.GateFailed.model_validate({**common, "verdict": verdict}))
+            self._after_failure(step, part, verdict.answer, verdict.findings)
 
     def _after_failure(self, step: RestartStep, part: e.Part, answer: str, findings: tuple[Finding, ...]) -> None:
         """Undo by itself only when the service whose value changed fails its own gate; else a person decides.
 
         A person who asked to abort has decided. Where somebody else acts on the unit, undoing would be a fight.
         """
-        foreign = any(f.code in FOREIGN for f in findings)
+        foreign = any(f.code in FOREIGN | FORESEEN for f in findings)
         own = step.changed and answer == "fail"
         if part == "do" and not foreign and (own or self.change.abort is not None):
             self.record(e.UndoStarted(actor=self.change.abort, findings=findings))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from policies import proof as ladder
+from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
 from policies.facts import HttpAnswer, Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
@@ -18,7 +19,8 @@ from policies.plan import GateKind, Plan, RestartStep
 from policies.planning.placement import effective_now
 from policies.planning.steps import reaches
 from policies.proof import Proof
-from workers.executors.answers import HttpAsk, Waited
+from policies.wrapper import wrapped
+from workers.executors.answers import Failure, HttpAsk, Waited
 from workers.hosts import Hosts
 from workers.issued import Issued
 from workers.prepare import about_host
@@ -94,6 +96,7 @@ class Gatekeeper:
         waited_s = time.monotonic() - begun if issued.by_hand else (ready_at or waited.at) - issued.at
         # a successor's first look comes late, and a repair by hand is no boot: neither may become an estimate
         boot_s = None if issued.by_hand or issued.taken_over else waited_s
+        ended = waited.ended
         life = incarnation.judge(
             instance,
             issued.before,
@@ -104,7 +107,10 @@ class Gatekeeper:
             n_restarts=waited.n_restarts,
             waited_s=waited_s,
             other=waited.state == "other-incarnation",
+            first=ended.result,
         )
+        if life.answer != "pass" and waited.state != "other-incarnation":
+            life = with_end(life, instance, ended.result, ended.code, ended.status, waited.n_restarts)
         owner = port.judge(instance, waited.port, waited.incarnation, waited_s=waited_s)
         if life.answer != "pass" and waited.state != "other-incarnation" and port.taken(waited.port):
             # the unit ends because somebody else has its port: that is what a person has to hear first
@@ -127,6 +133,7 @@ class Gatekeeper:
         # after a takeover only the host's clock knows how much time is left, so the first look is a short one
         slice_s = SHORT_SLICE_S if issued.taken_over or issued.unwell else timing.wait_slice_s
         host = self._hosts.at(step.host)
+        first: Failure | None = None
         while True:
             self._check()
             left_s = deadline - time.monotonic()
@@ -154,6 +161,7 @@ class Gatekeeper:
                     raise
                 return _not_asked(step.host, error)
             slice_s = timing.wait_slice_s
+            first = first or waited.failed
             started_again = (waited.n_restarts or 0) > restarts
             restarts = waited.n_restarts or 0
             if waited.state == "other-incarnation" and (started_again or not forgiven) and time.monotonic() < deadline:
@@ -162,7 +170,7 @@ class Gatekeeper:
             if waited.since.new_incarnation_at is not None and waited.incarnation.main_pid != 0:
                 life = waited.incarnation
             uncounted = restarts if uncounted is None else uncounted if restarts >= uncounted else 0
-            waited = waited.model_copy(update={"n_restarts": max(0, restarts - uncounted)})
+            waited = waited.model_copy(update={"n_restarts": max(0, restarts - uncounted), "failed": first})
             looping = incarnation.crash_loop(issued.before, waited.incarnation, waited.n_restarts)
             if waited.state not in {"waiting", "foreign-port-owner"} or looping:
                 return waited
@@ -262,6 +270,7 @@ def prove(facts: UnitFacts, aim: Aim) -> Proof:
         effective=effective_now(facts, aim.variable),
         reported=said,
         report_asked=aim.reported_path is not None,
+        wraps=wrapped(facts),
     )
 
 

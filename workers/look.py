@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies import events as e
+from policies.aftermath.journal import about
 from policies.errors import NotFound
 from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.fleet import Knob
 from policies.planning.placement import effective_now
 from policies.proof import Proof
+from workers.executors.answers import LogAsk
 from workers.gatekeeper import Aim, prove
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
+
+LOG_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,22 @@ class Looks:
             facts = units[instance]
             wanted = desired[instance] if instance in desired else effective_now(facts, knob.env).value
             proofs.append(prove(facts, Aim(knob.env, wanted, path)))
+        proofs = self._with_log(proofs)
         health = {i: next((a.status for a in units[i].http if a.id == "health"), None) for i in self._instances(knob)}
         return VerifyLook(knob, self._w.clock(), tuple(proofs), health)
+
+    def _with_log(self, proofs: list[Proof]) -> list[Proof]:
+        """Where a value is not live, with the line in which the engine says why it took another."""
+        lacking = [proof.instance for proof in proofs if proof.verdict != "live"]
+        if not lacking:
+            return proofs
+        units = self._w.hosts.observe(lacking, [], log=LogAsk(LOG_LINES)).units
+        told = []
+        for proof in proofs:
+            log = units[proof.instance].log if proof.instance in units else None
+            said = about(proof.instance, log, proof.variable, "proof.log-about")
+            told.append(proof.model_copy(update={"findings": (*proof.findings, *said)}))
+        return told
 
     def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
         """Every knob, or those on a service, a host or a service@host."""

@@ -61,7 +61,8 @@ class Planner:
         facts = self._hosts.observe(aim.instances, []).units
         services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
         decision = decide(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()))
-        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, self._boots()))
+        boots = self._boots()
+        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, boots), boots)
         return self._outcome(planning, decision, facts, aim.instances)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent) -> Outcome:
@@ -82,7 +83,7 @@ class Planner:
         boots = self._boots()
         orders = {order: estimate(instances_of(fleet, order), boots) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
-        planning = plan_knob(fleet, aim, facts, decision.findings, estimates)
+        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=boots)
         return self._outcome(planning, decision, facts, aim.instances)
 
     def _outcome(

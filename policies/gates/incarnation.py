@@ -8,6 +8,7 @@ from policies.gates import Values, failed, passed, undecided
 
 # With Restart= systemd starts a dying unit again and again; three lives within one gate are a crash loop.
 CRASH_LOOP = 3
+OTHER = "gate.incarnation.other"
 
 
 def judge(
@@ -21,9 +22,11 @@ def judge(
     n_restarts: int | None,
     waited_s: float,
     other: bool = False,
+    first: str = "",
 ) -> Verdict:
     """Pass only when pid, start time and InvocationID all differ from before and the unit is active.
 
+    `first`: the result of the first life since then that ended badly; systemd forgets it with the next try.
     `other`: a further life was begun that systemd's own Restart= does not explain, so somebody else did it.
     """
     values: Values = {
@@ -36,11 +39,13 @@ def judge(
         "waited_s": waited_s,
     }
     if other:
-        return failed("gate.incarnation.other", values)
-    if crash_loop(before, now, n_restarts):
+        return failed(OTHER, values)
+    looping = crash_loop(before, now, n_restarts)
+    if result == "timeout" or (first == "timeout" and (looping or active_state != "active")):
+        values["result"] = "timeout"
+        return failed("gate.incarnation.start-timeout", values)  # ended by systemd: no crash, however often
+    if looping:
         return failed("gate.incarnation.crash-loop", values)
-    if result == "timeout":
-        return failed("gate.incarnation.start-timeout", values)
     if result == "start-limit-hit":
         return failed("gate.incarnation.start-limit", values)
     if active_state == "failed":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.facts import Incarnation, PortOwner
-from policies.finding import Verdict
+from policies.finding import Finding, Verdict
 from policies.gates import Values, failed, passed, undecided
 
 
@@ -27,10 +27,20 @@ def judge(instance: str, owner: PortOwner | None, now: Incarnation, *, waited_s:
     if owner.state == "hidden":
         return undecided("gate.port.hidden", values)
     if not owner.in_unit:
-        return failed("gate.port.foreign", values)
+        return _with_holder(failed("gate.port.foreign", values), instance, owner)
     if now.main_pid != 0 and owner.started is not None and owner.started < now.started:
-        return failed("gate.port.older", values)
+        return _with_holder(failed("gate.port.older", values), instance, owner)
     return passed("gate.port.owned", values)
+
+
+def _with_holder(verdict: Verdict, instance: str, owner: PortOwner) -> Verdict:
+    """The verdict, with who that is and since when: to be looked at by a person, never ended by us."""
+    if owner.since is None or owner.name is None:
+        return verdict
+    values: Values = {"instance": instance, "port": owner.port, "pid": owner.pid, "name": owner.name}
+    values |= {"since": owner.since, "cgroup": owner.cgroup}
+    holder = Finding(code="gate.port.holder", effect="note", values=values)
+    return verdict.model_copy(update={"findings": (*verdict.findings, holder)})
 
 
 def taken(owner: PortOwner | None) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from policies.aftermath.version import own_version
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
@@ -12,7 +13,9 @@ from policies.plan import Estimate, GateKind, Plan
 from policies.planning.goal import Goal
 from policies.planning.placement import Placement, effective_now, place
 from policies.planning.steady import steady
-from policies.planning.steps import files, instances_of, not_loaded, preflight, steps
+from policies.planning.steps import files, instances_of, not_loaded, steps
+from policies.preflight import preflight, refused
+from policies.preflight.managed import managed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,13 @@ def plan_knob(
     policy: tuple[Finding, ...],
     estimates: Mapping[str, Estimate],
     load: tuple[Finding, ...] = (),
+    boots: Mapping[str, Sequence[float]] | None = None,
 ) -> Planning:
-    """Plans for `goal` from facts by instance (every instance of every order that is offered)."""
+    """Plans for `goal` from facts by instance (every instance of every order that is offered).
+
+    boots: recorded seconds by instance, oldest first.
+    """
+    recorded = boots or {}
     placements: dict[str, Placement] = {}
     refusals: list[Finding] = []
     surprises: list[Finding] = []  # what is odd in the files of a unit whose place is refused
@@ -43,10 +51,14 @@ def plan_knob(
         if isinstance(found, Finding):
             refusals.append(found)
             surprises += effective_now(facts[instance], goal.knob.env).warnings
+            surprises += managed(instance, facts[instance])
         else:
             placements[instance] = found
     touched = dict.fromkeys((*goal.instances, *(i for order in goal.orders for i in instances_of(fleet, order))))
     refusals += not_loaded(tuple(touched), facts)
+    if again := refused(fleet, tuple(touched), facts, recorded):
+        refusals += again
+        surprises += preflight(fleet, tuple(touched), facts, recorded)
     if refusals:
         return Planning((), (*refusals, *surprises))
     if all(_settled(facts[i], goal, placements[i]) for i in goal.instances):
@@ -71,13 +83,35 @@ def plan_knob(
             files=files(instances_of(fleet, order), facts),
             incarnations=tuple((i, steady(facts[i])) for i in instances_of(fleet, order)),
             policy=policy,
-            warnings=(*goal.notes, *warnings, *preflight(fleet, instances_of(fleet, order), facts)),
+            warnings=unique(
+                (
+                    *goal.notes,
+                    *preflight(fleet, instances_of(fleet, order), facts, recorded, goal.instances),
+                    *warnings,
+                )
+            ),
             load=load,
+            versions=versions(instances_of(fleet, order), facts),
             estimate=estimates.get(order),
         )
         for order in goal.orders
     )
     return Planning(plans, ())
+
+
+def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Each once, in order: what is odd in a file is seen by more than one look."""
+    kept: list[Finding] = []
+    for finding in findings:
+        if finding not in kept:
+            kept.append(finding)
+    return tuple(kept)
+
+
+def versions(instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[tuple[str, str], ...]:
+    """The build that each engine says it is."""
+    said = ((i, own_version(facts[i])) for i in instances)
+    return tuple((i, version) for i, version in said if version is not None)
 
 
 def _settled(facts: UnitFacts, goal: Goal, placement: Placement) -> bool:

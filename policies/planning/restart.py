@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.facts import UnitFacts
@@ -10,9 +10,10 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Restart
 from policies.plan import Estimate, Plan
-from policies.planning.knob import Planning
+from policies.planning.knob import Planning, versions
 from policies.planning.steady import steady
-from policies.planning.steps import files, instances_of, not_loaded, preflight, steps
+from policies.planning.steps import files, instances_of, not_loaded, steps
+from policies.preflight import preflight, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,14 @@ def plan_restart(
     facts: Mapping[str, UnitFacts],
     policy: tuple[Finding, ...],
     estimate: Estimate | None,
+    boots: Mapping[str, Sequence[float]] | None = None,
 ) -> Planning:
-    """The one plan, or why a unit cannot be restarted."""
-    refusals = not_loaded(goal.instances, facts)
+    """The one plan, or why a unit cannot be restarted. boots: recorded seconds by instance, oldest first."""
+    recorded = boots or {}
+    warnings = preflight(fleet, goal.instances, facts, recorded)
+    refusals = [*not_loaded(goal.instances, facts), *refused(fleet, goal.instances, facts, recorded)]
     if refusals:
-        return Planning((), tuple(refusals))
+        return Planning((), (*refusals, *warnings))
     plan = Plan(
         order=goal.order,
         fleet_sha256=fleet.sha256,
@@ -81,7 +85,8 @@ def plan_restart(
         files=files(goal.instances, facts),
         incarnations=tuple((i, steady(facts[i])) for i in goal.instances),
         policy=policy,
-        warnings=preflight(fleet, goal.instances, facts),
+        warnings=warnings,
+        versions=versions(goal.instances, facts),
         estimate=estimate,
     )
     return Planning((plan,), ())

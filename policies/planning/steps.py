@@ -9,7 +9,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.plan import FileState, GateKind, RestartStep, Step, WriteStep
 from policies.planning.placement import Placement
-from policies.planning.steady import crash_looping, steady
+from policies.planning.steady import steady
 
 LIFE: tuple[GateKind, ...] = ("incarnation", "port", "health")
 
@@ -94,28 +94,3 @@ def not_loaded(instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> list
         for name in instances
         if facts[name].load_state != "loaded"
     ]
-
-
-def preflight(fleet: Fleet, instances: Sequence[str], facts: Mapping[str, UnitFacts]) -> tuple[Finding, ...]:
-    """What is already wrong and would be blamed on the restart."""
-    found: list[Finding] = []
-    for instance in instances:
-        unit = facts[instance]
-        values: dict[str, str | int | float | None] = {"instance": instance, "unit": unit.unit}
-        if unit.active_state != "active":
-            found.append(
-                Finding(
-                    code="plan.not-active-now",
-                    effect="warn",
-                    values={**values, "state": unit.active_state, "result": unit.result},
-                )
-            )
-        elif crash_looping(unit):
-            found.append(
-                Finding(code="plan.crash-looping", effect="warn", values={**values, "restarts": unit.n_restarts})
-            )
-        boot_s = fleet.services[unit.service].health.boot_s
-        if unit.type == "notify" and unit.timeout_start_s is not None and unit.timeout_start_s < boot_s:
-            limits = {"timeout_start_s": unit.timeout_start_s, "boot_s": boot_s}
-            found.append(Finding(code="plan.start-timeout-short", effect="warn", values={**values, **limits}))
-    return tuple(found)

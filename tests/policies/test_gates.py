@@ -66,6 +66,7 @@ def test_a_restart_is_believed_when_the_life_is_another_one(case: dict[str, Any]
         n_restarts=case.get("n_restarts", 0),
         waited_s=12.5,
         other=case.get("other", False),
+        first=case.get("first", ""),
     )
     holds(verdict, case)
     assert verdict.findings[0].values["waited_s"] == 12.5

@@ -17,7 +17,7 @@ from tests.policies import builders as b
 from tests.policies.systemd_tree import file_text, no_file
 from tests.policies.test_decision import case_of
 
-BESIDE = {"estimate", "warnings", "load"}
+BESIDE = {"estimate", "warnings", "load", "versions"}
 ENV_FILE = "/etc/sgl/common.env"
 FRAGMENT = f"[Service]\nEnvironmentFile=-{ENV_FILE}\n"
 NOTE = Finding(code="rule.may-ask", effect="allow", values={"role": "engineers", "line": 40, "none": None})

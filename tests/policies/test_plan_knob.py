@@ -195,7 +195,11 @@ def test_what_is_wrong_already_is_told_before_anything_is_restarted() -> None:
     slow = b.unit("prefill@gpu1", type="notify", timeout_start_s=90.0)
     dead = b.unit(active_state="failed", sub_state="failed", result="exit-code")
     plan = b.planning(fleet, b.facts(fleet, prefill=slow, decode=dead)).plans[0]
-    assert warned(plan) == [("plan.start-timeout-short", "prefill@gpu1"), ("plan.not-active-now", "decode@gpu1")]
+    assert warned(plan) == [
+        ("plan.start-timeout-short", "prefill@gpu1"),
+        ("plan.start-limit-never", "prefill@gpu1"),
+        ("plan.not-active-now", "decode@gpu1"),
+    ]
     assert plan.warnings[0].values["timeout_start_s"] == 90.0
 
 

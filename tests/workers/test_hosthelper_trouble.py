@@ -191,7 +191,7 @@ def test_the_first_end_of_a_new_life_is_kept_when_systemd_forgets_it(host: LabHo
     host.manager.systemctl("reset-failed")
     host.manager.run(["systemctl", "--user", "start", "--no-block", "dies.service"])
     answer = host.done("wait", unit="dies.service", before=None, port=None, health=None, for_s=20)
-    assert (answer["state"], answer["n_restarts"]) == ("failed", 1)  # the limit of two starts is reached
+    assert (answer["state"], answer["n_restarts"]) == ("failed", 2)  # the third start was refused
     assert answer["failed"] == {"result": "exit-code", "code": 1, "status": 7}
     assert (answer["exec_main_code"], answer["exec_main_status"]) == (1, 7)
 

@@ -109,6 +109,11 @@ class Waited(Model):
     since: Since
     at: float
 
+    @property
+    def ended(self) -> Failure:
+        """The first life that ended badly, else what systemd shows now."""
+        return self.failed or Failure(result=self.result, code=self.exec_main_code, status=self.exec_main_status)
+
 
 class ActRecord(Model):
     """One act that the host remembers. Incarnations are given for a restart, path and sha256 for a write."""
