@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint check lock clean
+.PHONY: help install demo pictures test lint check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +21,9 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 demo: install ## play the story on the sandbox; at a terminal its page stays open afterwards
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/clawback demo; else exec $(BIN)/clawback demo --once; fi
+
+pictures: install ## renew docs/pictures from the story, played once (needs chromium)
+	$(BIN)/python -m sandbox.story_pictures docs/pictures
 
 test: install ## every test, with real servers
 	$(BIN)/pytest

@@ -22,8 +22,12 @@ FLAGS = (
     "--disable-sync",
 )
 """Without them the browser asks hosts outside; the page is the machine's own, and root has no sandbox."""
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+Scheme = Literal["light", "dark"]
+Part = Literal["page", "card", "thread", "phone"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+PARTS: tuple[Part, ...] = ("page", "card", "thread", "phone")
 WAIT_MS = 15_000
+PHONE = (360, 740)
 
 
 def take_pictures(
@@ -34,12 +38,16 @@ def take_pictures(
     channel: str,
     card: str = ".card:has(.block.actions)",
     chromium: str = CHROMIUM,
-    schemes: Sequence[Literal["light", "dark"]] = SCHEMES,
+    schemes: Sequence[Scheme] = SCHEMES,
+    parts: Sequence[Part] = PARTS,
+    size: tuple[int, int] = (1280, 800),
+    scale: float = 2.0,
 ) -> list[Path]:
-    """Take `page`, `card`, `thread` and `phone`, each light and dark, as PNG files below `folder`; their paths.
+    """Take the `parts`, each light and dark, as PNG files below `folder`; their paths.
 
     `page_url` is SlackSandbox.page_url, `card` a CSS selector: its last match is the card, and the last thread of
-    the channel is the thread. Parts that are not on the page have no picture.
+    the channel is the thread. Parts that are not on the page have no picture. `size` is that of the window in CSS
+    pixels, `scale` how many pixels of the picture each has.
     Raises: SettingsError without a browser or the package that drives it.
     """
     try:
@@ -54,36 +62,39 @@ def take_pictures(
         browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
         try:
             for scheme in schemes:
-                page = _opened(browser, page_url, person, channel, scheme, width=1280, height=800)
-                taken += _shot(page, folder / f"page-{scheme}.png")
-                taken += _shot(page, folder / f"card-{scheme}.png", card)
+                page = _opened(browser, page_url, person, channel, scheme, size, scale)
+                if "page" in parts:
+                    taken += _shot(page, folder / f"page-{scheme}.png")
+                if "card" in parts:
+                    taken += _shot(page, folder / f"card-{scheme}.png", card)
                 threads = page.locator("#feed .replies")
-                if threads.count():
+                if "thread" in parts and threads.count():
                     threads.last.click()
                     page.locator("#replies .message").first.wait_for(timeout=WAIT_MS)
                     page.mouse.move(0, 0)  # nothing looks pointed at
                     taken += _shot(page, folder / f"thread-{scheme}.png")
                 page.context.close()
-                page = _opened(browser, page_url, person, channel, scheme, width=360, height=740)
-                taken += _shot(page, folder / f"phone-{scheme}.png")
-                page.context.close()
+                if "phone" in parts:
+                    page = _opened(browser, page_url, person, channel, scheme, PHONE, scale)
+                    taken += _shot(page, folder / f"phone-{scheme}.png")
+                    page.context.close()
         finally:
             browser.close()
     return taken
 
 
 def _opened(
-    browser: Browser, url: str, person: str, channel: str, scheme: Literal["light", "dark"], *, width: int, height: int
+    browser: Browser, url: str, person: str, channel: str, scheme: Scheme, size: tuple[int, int], scale: float
 ) -> Page:
     """The page of a person in a channel, once the workspace is on it."""
     context = browser.new_context(
-        viewport={"width": width, "height": height},
-        device_scale_factor=2,
+        viewport={"width": size[0], "height": size[1]},
+        device_scale_factor=scale,
         color_scheme=scheme,
         reduced_motion="reduce",
         locale="en-GB",
         timezone_id="UTC",
-        has_touch=width < 500,
+        has_touch=size == PHONE,
     )
     page = context.new_page()
     page.goto(f"{url}#as={person}&in={channel}")

@@ -13,13 +13,15 @@ STOPS = ("load.stop-timeout", "load.stop-too-short", "load.stop-unlimited")
 
 def load_lines(found: list[Finding]) -> list[Markup]:
     """The line of what is cut, then warnings; findings of several orders, each once."""
-    cut = sorted((f for f in found if f.code == "load.in-flight"), key=lambda f: -_number(f, "running"))
+    read = sorted((f for f in found if f.code == "load.in-flight"), key=lambda f: -_number(f, "running"))
+    # the idle ones beside busy ones are under Details
+    cut = [f for f in read if _number(f, "running") or _number(f, "queued")] or read
     told: list[Markup] = []
     if cut:
         parts = [_on(f) for f in cut[:MOST_INSTANCES]]
         if len(cut) > MOST_INSTANCES:
             parts.append(say("plan.load-many", n=len(cut) - MOST_INSTANCES))
-        read_at = min(_number(f, "at") for f in cut)  # of the oldest reading
+        read_at = min(_number(f, "at") for f in read)  # of the oldest reading
         oldest = [say("plan.load-oldest", older_than_s=_number(f, "older_than_s")) for f in found if f.code == OLDEST]
         told.append(joined([say("plan.load", said=joined(parts, ", "), at=read_at), *oldest, *_stops(found)]))
     told += [say("plan.warning", said=sentence(f)) for f in found if f.code == "load.unknown"][:MOST_INSTANCES]

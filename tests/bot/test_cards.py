@@ -13,6 +13,7 @@ import pytest
 from bot.cards import answers, buttons
 from bot.cards.details import details_card
 from bot.cards.kit import Card, cut, fenced, fitted, length, made, section
+from bot.cards.load import load_lines
 from bot.cards.progress import card
 from bot.cards.story import Brought, Story
 from bot.commands import help_lines
@@ -162,6 +163,20 @@ def test_the_end_of_a_restart_is_told_only_from_restarts_that_were_recorded() ->
     assert "waiting for health since" in unknown
     assert "more, until" not in unknown
     assert "about 2 min 40 s more, until <!date^1764600260^" in known
+
+
+def test_instances_without_requests_are_left_out_beside_busy_ones_and_told_when_all_are_idle() -> None:
+    def told(*running: int) -> str:
+        values = [
+            {"instance": f"d@gpu{n}", "running": count, "queued": 0, "at": stories.T0}
+            for n, count in enumerate(running)
+        ]
+        (line,) = load_lines([Finding(code="load.in-flight", effect="note", values={**one}) for one in values])
+        return str(line)
+
+    assert "53 running and 0 queued on d@gpu1 (" in told(0, 53)
+    assert "d@gpu0" not in told(0, 53)
+    assert "0 running and 0 queued on d@gpu0, 0 running and 0 queued on d@gpu1 (" in told(0, 0)
 
 
 def test_what_is_shown_as_it_stands_cannot_leave_its_place() -> None:

@@ -110,6 +110,17 @@ def test_everything_that_readme_and_contributing_tell_to_run_exists() -> None:
         assert told <= targets, name
 
 
+def test_every_picture_of_the_readme_is_there_light_and_dark_with_words_and_quick_to_load() -> None:
+    text = (ROOT / "README.md").read_text()
+    shown = re.findall(r'<img src="(docs/pictures/[a-z-]+-light\.png)" width="\d+" alt="([^"]{80,})"', text)
+    assert text.count("<img ") == len(shown) == 3
+    for light, _ in shown:
+        dark = light.replace("-light", "-dark")
+        assert f'srcset="{dark}"' in text
+        for name in (light, dark):
+            assert (ROOT / name).stat().st_size <= 150_000, name
+
+
 def test_the_project_speaks_of_itself_only() -> None:
     words = (r"/wor" + r"k/", r"\.librar" + r"y\b", r"\bsub" + r"agent", r"\bhelper-[0-9]", r"\bissue #?[0-9]+\b")
     foreign = re.compile("|".join(words), re.IGNORECASE)
