@@ -7,10 +7,13 @@ clicks one wins and the other is judged again on what the first one made of the 
 from __future__ import annotations
 
 from policies.change import Change
+from policies.events import Held
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor
 
+# Holds that are settled by asking the host again, once it is there, known, lets us, or has its devices free
+ASK_AGAIN = frozenset({"hold.host-silent", "hold.host-refused", "host.key-refused", "hold.device-held"})
 REMIND_BEFORE_S = 300.0  # before the end; at half time where less than twice of it is given
 
 
@@ -98,9 +101,16 @@ def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
         return _ok(change, actor, "keep")
     if act.kind == "undo" and change.plan is not None and not change.plan.undo:
         return _refuse("click.nothing-to-undo", change, actor)
-    if act.kind == "retry" and change.failed_gate is None:
+    if act.kind == "retry" and not may_retry(change):
         return _refuse("click.nothing-to-retry", change, actor)
     return _ok(change, actor, act.kind) if _party(change, actor, fleet) else _refuse("click.not-party", change, actor)
+
+
+def may_retry(change: Change) -> bool:
+    """A gate failed and can be looked at again, or a host did not say how things stand and can be asked again."""
+    if change.failed_gate is not None:
+        return True
+    return isinstance(change.last, Held) and any(finding.code in ASK_AGAIN for finding in change.last.findings)
 
 
 def _party(change: Change, actor: Actor, fleet: Fleet) -> bool:

@@ -65,11 +65,14 @@ def abort(change_id: str, title: str, text: str) -> Block:
     return button
 
 
-def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: bool, undo: bool) -> list[Block]:
-    """[Retry gate] [Undo] [Keep], the first two where they mean something; keeping asks once more."""
+def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: str | None, undo: bool) -> list[Block]:
+    """[Retry gate] [Undo] [Keep], the first two where they mean something; keeping asks once more.
+
+    retry: what that button says; None: there is nothing to look at again.
+    """
     keep = _button("keep", "Keep", Carried(c=change_id))
     keep["confirm"] = _asking(keep_title, keep_text, "Keep")
-    row = [_button("retry", "Retry gate", Carried(c=change_id), style="primary")] if retry else []
+    row = [_button("retry", retry, Carried(c=change_id), style="primary")] if retry else []
     row += [_button("undo", "Undo", Carried(c=change_id), style="danger")] if undo else []
     return [*row, keep]
 

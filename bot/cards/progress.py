@@ -14,6 +14,7 @@ from bot.cards.verdict import proof_lines
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies import events as e
+from policies.approvals import may_retry
 from policies.change import Change, State
 from policies.finding import Finding
 
@@ -48,8 +49,9 @@ def _buttons(change: Change) -> list[Block]:
     row: list[Block] = []
     if change.state == "held":
         title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
-        may_retry, may_undo = change.failed_gate is not None, bool(change.plan.undo)
-        row = buttons.on_held(change.id, title, text, retry=may_retry, undo=may_undo)
+        again = "Ask again" if change.failed_gate is None else "Retry gate"
+        retry = again if may_retry(change) else None
+        row = buttons.on_held(change.id, title, text, retry=retry, undo=bool(change.plan.undo))
     elif change.state in ABORTABLE and not change.undoing and change.abort is None:
         text = say("plan.abort-text" if change.plan.undo else "plan.abort-text-restart")
         row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), text)]
@@ -102,7 +104,8 @@ def held_next(change: Change) -> Markup:
     """What the buttons of a held change do."""
     if change.plan is None:
         return Markup("")
-    may = [say("hold.may-retry")] if change.failed_gate else []
+    again = "hold.may-retry" if change.failed_gate is not None else "hold.may-ask-again"
+    may = [say(again)] if may_retry(change) else []
     if change.plan.undo:
         may.append(say("hold.may-undo", undo=undo_to(change.plan)))
     return say("hold.next", said=joined([*may, say("hold.may-keep")]))

@@ -9,7 +9,7 @@ SENTENCES: dict[str, str] = {
     "host.refused": "the host said no: {error}; {hint:or=look at the host}",
     "host.bad-answer": "what the host answered cannot be read: {error}; {hint:or=look at the host}",
     "host.step-unknown": "{instance}: the connection broke after the step was sent ({error}); the host is being asked",
-    "hold.host-silent": "{host} does not answer, so how {instance} stands is not known; look at the host, then retry",
+    "hold.host-silent": "{host} does not answer, so how {instance} stands is unknown; look at the host, then ask again",
     "hold.host-refused": "{instance}: the host refused the step ({refusal}: {message}); {hint:or=look at the host}",
     "hold.file-changed": (
         "{instance}: a file is not as it was when the plan was made ({message}); {hint:or=look at the file}"

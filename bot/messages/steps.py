@@ -34,7 +34,7 @@ SENTENCES: dict[str, str] = {
     "step.abort-asked": "abort asked by {actor:who}: stops after the gate of the restart that runs, then undoes",
     "step.abort-asked-restart": "abort asked by {actor:who}: stops after the gate of the restart that runs",
     "step.stopped-by": "stopping, as {actor:who} asked; what was restarted stays so",
-    "step.retry-asked": "{actor:who} asked to look at the gate again",
+    "step.retry-asked": "{actor:who} asked to look again",
     "step.undo-asked": "{actor:who} asked to undo",
     "step.kept": "{actor:who} keeps things as they are",
     "step.held": "held, waiting for a person: {why}",
@@ -68,6 +68,7 @@ SENTENCES: dict[str, str] = {
     "hold.keep-text": "no gate vouches for the present state; keeping it ends the change",
     "hold.next": "next: {said}",
     "hold.may-retry": "[Retry gate] looks again",
+    "hold.may-ask-again": "[Ask again] asks the host how it stands, and goes on from there",
     "hold.may-undo": "[Undo] goes {undo} with the same restarts",
     "hold.may-keep": "[Keep] leaves it so, an approver's word",
 }

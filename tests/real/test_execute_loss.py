@@ -195,6 +195,80 @@ def test_a_host_that_goes_away_between_two_steps_is_waited_for(stage: Stage) -> 
     assert stage.starts() == (0, 1, 0)
 
 
+def test_a_host_that_stays_away_in_the_middle_of_a_restart_holds_and_says_what_to_look_at(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.acts.ASK_AGAIN_S", (0.1, 0.2, 0.3))
+    change = stage.approved("decode-only")
+    ssh = stage.host.ssh
+    record = stage.host.manager.home / ".local/state/clawback" / f"{unit_name('decode')}.json"
+
+    def cut() -> None:
+        until(lambda: '"issued"' in record.read_text(), "the restart was not issued")
+        ssh.refuse()
+        ssh.drop_connections()
+        ssh.delay(0)
+
+    knife = threading.Thread(target=cut)
+
+    def slow() -> None:
+        ssh.delay(400)
+        knife.start()
+
+    stage.once("step_started", 1, slow)
+    try:
+        held = stage.execute(change)
+        knife.join()
+    finally:
+        ssh.refuse(False)
+        ssh.delay(0)
+    assert held.state == "held"
+    assert stage.kinds(held)[-2:] == ["unknown", "held"]
+    silent = stage.last(held, e.Held).findings[0]
+    assert (silent.code, silent.values["instance"], silent.values["host"]) == (
+        "hold.host-silent",
+        "decode@gpu1",
+        "gpu1",
+    )
+    assert stage.say(held, "retry").code == "click.ok"
+    assert isinstance(stage.execute(held).last, e.Succeeded)
+    assert stage.starts() == (0, 1, 0)
+
+
+def test_a_unit_that_systemd_started_again_behind_our_restart_is_not_restarted_by_the_successor(
+    stage: Stage, start: Start
+) -> None:
+    change = stage.approved("decode-only")
+    assert start(change.id, "SIGKILL", "before", "step_done", 1).wait(WAIT_S) == -signal.SIGKILL
+    until(lambda: stage.starts()[1] == 1, "our restart does not start it")
+    stage.systemctl("kill", "--signal=SIGKILL", "--kill-whom=main", unit_name("decode"))
+    until(lambda: stage.starts()[1] == 2, "systemd does not start it again")
+
+    last = taken_over(stage, change.id)
+
+    assert isinstance(last, e.Succeeded)
+    assert stage.starts() == (0, 2, 0)
+    done = [event for event in stage.events(change) if isinstance(event, e.StepDone) and event.step == "restart"]
+    assert len(done) == 1
+    assert done[0].before is not None
+    assert KNOB_ENV not in stage.environ()
+
+
+def test_a_unit_that_systemd_started_again_before_our_restart_was_sent_is_left_to_a_person(
+    stage: Stage, start: Start
+) -> None:
+    change = stage.approved("decode-only")
+    assert start(change.id, "SIGKILL", "after", "step_started", 1).wait(WAIT_S) == -signal.SIGKILL
+    stage.systemctl("kill", "--signal=SIGKILL", "--kill-whom=main", unit_name("decode"))
+    until(lambda: stage.starts()[1] == 1, "systemd does not start it again")
+
+    last = taken_over(stage, change.id)
+
+    assert isinstance(last, e.Held)
+    assert [f.code for f in last.findings] == ["hold.other-incarnation"]
+    assert stage.starts() == (0, 1, 0)
+
+
 def test_a_host_whose_key_changes_in_the_middle_holds_the_change_at_once(stage: Stage) -> None:
     change = stage.approved("decode-only")
     ssh = stage.host.ssh

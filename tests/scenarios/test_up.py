@@ -181,6 +181,28 @@ def test_a_role_that_dies_is_started_again_and_loses_nothing(up: Up) -> None:
     assert "again_in_s" in up.log
 
 
+def test_a_valkey_that_is_killed_is_started_again_and_every_role_goes_on(up: Up, tmp_path: Path) -> None:
+    assert waits(lambda: len(up.pids()) >= 6)
+    assert up.slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
+    assert waits(lambda: len(up.said()) == 2), up.log
+    roles = up.pids()
+    first = int((tmp_path / "data" / "valkey.pid").read_text())
+    os.kill(first, signal.SIGKILL)
+    assert waits(lambda: "valkey ended and is started again" in up.log)
+    assert waits(lambda: _number(tmp_path / "data" / "valkey.pid") not in {0, first})
+    assert up.slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=256").wait()
+    assert waits(lambda: len(up.said()) == 4), up.log
+    assert "C-2" in up.said()[2]
+    assert roles - {first} <= up.pids()  # nobody but Valkey was started again
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
 def test_the_children_end_when_the_root_is_killed(up: Up) -> None:
     assert waits(lambda: len(up.pids()) >= 6)
     pids = up.pids()
