@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from policies.facts import Incarnation, UnitFacts
 from policies.gates.incarnation import CRASH_LOOP
+from policies.gates.port import taken
 
 NO_LIFE = Incarnation(main_pid=0, started=0, invocation_id="")
 
@@ -18,6 +19,10 @@ def steady(unit: UnitFacts) -> Incarnation:
 
 
 def crash_looping(unit: UnitFacts) -> bool:
-    """Started again by systemd as often as a gate calls a crash loop, and not well now."""
+    """Started again by systemd as often as a gate calls a crash loop, and not well now.
+
+    A 200 from somebody else at the unit's port is not the unit's.
+    """
     health = next((answer.status for answer in unit.http if answer.id == "health"), None)
-    return unit.n_restarts is not None and unit.n_restarts >= CRASH_LOOP and health != 200
+    well = health == 200 and not taken(unit.port)
+    return unit.n_restarts is not None and unit.n_restarts >= CRASH_LOOP and not well

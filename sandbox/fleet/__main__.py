@@ -1,4 +1,7 @@
-"""`python -m sandbox.fleet --folder DIR`: boot the demo fleet by hand and keep it until Ctrl-C or SIGTERM."""
+"""`python -m sandbox.fleet --folder DIR`: boot the demo fleet by hand and keep it until Ctrl-C or SIGTERM.
+
+Lines of standard input make it misbehave: `misbehave decode crash-loop`, then `behave decode`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ import tempfile
 import threading
 from pathlib import Path
 
-from policies.errors import OpsError
+from policies.errors import OpsError, SettingsError
 from sandbox.fleet.document import KNOB_ENV
 from sandbox.fleet.fleet import BOOT_S, DemoFleet, Engines
+from sandbox.fleet.misbehaviour import KINDS
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,11 +45,30 @@ def main(argv: list[str] | None = None) -> int:
                 "cgroups": [str(h.manager.cgroup.path) for h in fleet.hosts.values() if h.manager.cgroup],
             }
             print(json.dumps(line), flush=True)
+            threading.Thread(target=_control, args=(fleet,), daemon=True).start()
             ended.wait()
     except OpsError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _control(fleet: DemoFleet) -> None:
+    """Lines of stdin: `misbehave ROLE KIND`, `behave ROLE`; one JSON line each says what came of it."""
+    for line in sys.stdin:
+        words = line.split()
+        try:
+            match words:
+                case ["misbehave", role, kind]:
+                    fleet.misbehave(role, kind)
+                case ["behave", role]:
+                    fleet.behave(role)
+                case _:
+                    raise SettingsError(f"'{line.strip()}' is no control", hint=f"misbehave ROLE {'|'.join(KINDS)}")
+        except OpsError as error:
+            print(json.dumps({"ok": False, "said": error.message, "hint": error.hint}), flush=True)
+        else:
+            print(json.dumps({"ok": True, "did": words}), flush=True)
 
 
 if __name__ == "__main__":

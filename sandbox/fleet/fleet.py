@@ -16,6 +16,7 @@ import asyncssh
 from pydantic import JsonValue
 
 from policies.errors import SettingsError
+from sandbox.fleet import misbehaviour
 from sandbox.fleet.document import HostEntry, People, fleet_text
 from sandbox.fleet.manager import UserManager
 from sandbox.fleet.sshd import SshHost, SshLoop
@@ -79,6 +80,7 @@ class DemoFleet:
         self.placed = {role: f"gpu{index % hosts + 1}" for index, role in enumerate(ROLES)}
         self.ports: dict[str, int] = {}
         self._loop: SshLoop | None = None
+        self._troubles: dict[str, misbehaviour.Trouble] = {}
         try:
             self._build(hosts, people or People(), timing or {})
             if wait:
@@ -133,10 +135,32 @@ class DemoFleet:
                     )
                 time.sleep(0.02)
 
+    def status(self, role: str) -> str:
+        """What the role's health endpoint answers now: a status, or why there is none."""
+        return _status(self.url(role, "/readiness" if role == "router" else "/health"))
+
+    def misbehave(self, role: str, kind: str) -> None:
+        """Have a role misbehave, as `misbehaviour.KINDS` lists; one kind at a time.
+
+        Raises: SettingsError for an unknown role or kind, or a role that misbehaves already.
+        """
+        if role not in self.ports or role in self._troubles:
+            raise SettingsError(f"'{role}' is no role that behaves now", hint=f"roles: {', '.join(self.ports)}")
+        self._troubles[role] = misbehaviour.misbehave(self, role, kind)
+
+    def behave(self, role: str) -> None:
+        """Put a role back, and wait until the fleet is well. Does nothing when it behaves."""
+        trouble = self._troubles.pop(role, None)
+        if trouble is not None:
+            misbehaviour.behave(self, role, trouble)
+
     def stop(self) -> None:
         """End every process, remove every cgroup, close every socket. The folder stays for reading."""
         for host in self.hosts.values():
             host.manager.stop()
+        for trouble in self._troubles.values():
+            for process in trouble.processes:
+                process.wait()  # ended with its host
         for host in self.hosts.values():
             host.ssh.stop()
         if self._loop is not None:

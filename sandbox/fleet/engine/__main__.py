@@ -32,6 +32,15 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
+    if options.exit_after_s > 0:
+
+        def give_up() -> None:
+            print(f"told to give up after {options.exit_after_s:g} s", file=sys.stderr, flush=True)
+            os._exit(3)
+
+        timer = threading.Timer(options.exit_after_s, give_up)
+        timer.daemon = True
+        timer.start()
     code = engine.serve()
     sys.stdout.flush()
     os._exit(code)  # requests that outlived the drain are in daemon threads; nothing of them matters any more

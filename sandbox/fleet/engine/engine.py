@@ -99,10 +99,10 @@ class Engine:
 
     def serve(self) -> int:
         """Boot, bind, warm up, serve until told to stop, drain. Gives the exit code."""
-        if self.stopping.wait(self.options.boot_s):
+        if self.stopping.wait(self.options.boot_s + self.options.slow_s):
             return self._left(0)
         try:
-            server = web.bind(self.options.port, self.routes())
+            server = web.bind(self.options.port, self.routes(), self.options.bind_s)
         except OSError as error:
             print(f"cannot bind port {self.options.port}: {error}", file=sys.stderr, flush=True)
             return self._left(1)

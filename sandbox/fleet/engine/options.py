@@ -28,6 +28,11 @@ class Options:
     prefill: tuple[str, ...]
     decode: tuple[str, ...]
     check_s: float
+    slow_s: float
+    bind_s: float
+    exit_after_s: float
+    late: str
+    late_s: float
 
 
 def read(argv: list[str]) -> Options:
@@ -53,6 +58,11 @@ def read(argv: list[str]) -> Options:
     option("prefill", str, "", "router: comma list of prefill URLs")
     option("decode", str, "", "router: comma list of decode URLs")
     option("check-s", float, 0.2, "router: seconds between health checks of a worker")
+    option("slow-s", float, 0.0, "more seconds before the port is bound")
+    option("bind-s", float, 0.0, "seconds to go on trying while somebody else has the port")
+    option("exit-after-s", float, 0.0, "seconds after which it gives up; 0: never")
+    option("late", str, "", "router: the kind of worker that it hears of late")
+    option("late-s", float, 0.0, "router: how much later")
     found = parser.parse_args(argv)
     children = _split(found.children)
     if not set(children) <= {"renamed", "plain"}:
@@ -73,6 +83,11 @@ def read(argv: list[str]) -> Options:
         prefill=_split(found.prefill),
         decode=_split(found.decode),
         check_s=found.check_s,
+        slow_s=found.slow_s,
+        bind_s=found.bind_s,
+        exit_after_s=found.exit_after_s,
+        late=found.late,
+        late_s=found.late_s,
     )
 
 

@@ -43,7 +43,7 @@ class Router:
     def serve(self) -> int:
         """Bind at once, serve until told to stop, drain. Gives the exit code."""
         try:
-            server = web.bind(self.options.port, self._routes())
+            server = web.bind(self.options.port, self._routes(), self.options.bind_s)
         except OSError as error:
             print(f"cannot bind port {self.options.port}: {error}", file=sys.stderr, flush=True)
             return self._left(1)
@@ -51,7 +51,8 @@ class Router:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         if not self.stopping.wait(self.options.boot_s):
             for worker in self.workers:
-                threading.Thread(target=worker.watch, args=(self.options.check_s,), daemon=True).start()
+                late_s = self.options.late_s if worker.kind == self.options.late else 0.0
+                threading.Thread(target=worker.watch, args=(self.options.check_s, late_s), daemon=True).start()
             self.clock.tell("healthy")
             notify_ready()
             self.stopping.wait()

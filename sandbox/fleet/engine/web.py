@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -101,13 +102,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def bind(port: int, routes: Routes) -> ThreadingHTTPServer:
-    """Bind 127.0.0.1:port; the caller runs `serve_forever()`.
+def bind(port: int, routes: Routes, wait_s: float = 0.0) -> ThreadingHTTPServer:
+    """Bind 127.0.0.1:port, if need be after others let it go; the caller runs `serve_forever()`.
 
     Raises: OSError when the port is taken.
     """
     handler = type("Handler", (_Handler,), {"routes": routes})
-    return _Server(("127.0.0.1", port), handler)
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            return _Server(("127.0.0.1", port), handler)
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
 
 
 def ask(method: str, url: str, body: dict[str, Any] | None = None, timeout_s: float = 60.0) -> tuple[int, Any]:

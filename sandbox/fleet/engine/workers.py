@@ -36,8 +36,9 @@ class Worker:
         metrics.gauge("smg_worker_cb_consecutive_failures", lambda: float(self._failures), worker=url, worker_type=kind)
         metrics.gauge("smg_worker_requests_active", lambda: float(self._active), worker=url, worker_type=kind)
 
-    def watch(self, every_s: float) -> None:
-        """Check for ever."""
+    def watch(self, every_s: float, after_s: float) -> None:
+        """Check for ever, from then on."""
+        time.sleep(after_s)
         while True:
             try:
                 well = web.ask("GET", f"{self.url}/health", timeout_s=CHECK_TIMEOUT_S)[0] == 200
