@@ -73,7 +73,7 @@ def refuse(look: Look) -> Iterator[Finding]:
     if unit.type not in WAITING_TYPES or limit_s is None or unit.active_state == "active":
         return
     ended = unit.result == "timeout"
-    again = unit.active_state == "activating" and (unit.n_restarts or 0) > 0 and look.boots
+    again = (unit.active_state, unit.result) == ("activating", "success") and (unit.n_restarts or 0) > 0 and look.boots
     if ended:
         boot_s = max(look.boots, default=look.service.health.boot_s)
     elif again:

@@ -14,7 +14,7 @@ from policies.systemd.text import BLANKS, is_text, quoted
 _EOL = re.compile(r"\r\n\0|\r\0\n|\n\r\0|\n\0\r|\0\r\n|\0\n\r|\r\n|\n\r|\r\0|\0\r|\n\0|\0\n|\n|\r|\0")
 _SECTIONS = frozenset({"Unit", "Service", "Install"})
 _LIMITS_OF_UNIT = {"StartLimitIntervalSec"}  # the older spellings are still taken in [Service]
-_DEFAULT_LIMIT = "the default of 5 starts in 10 s stays in force"
+_DEFAULT_LIMIT = "the interval stays as it was, by default 10 s"
 
 
 @dataclass(frozen=True, slots=True)
