@@ -31,6 +31,8 @@ RENEW_S = 8.0
 ONCE_S = 86_400  # as long as the inbox can be heard again
 BEGUN_S = 5.0  # a drawing that was begun and not finished for so long is due again
 
+HELD: set[str] = set()  # owners of the locks that this process holds now
+
 # KEYS: later, begun. ARGV: now, until when what is given out now may take. What was begun and not finished comes again.
 DUE = """
 local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
@@ -111,18 +113,19 @@ class Drawn:
     def lock(self, change_id: str) -> Iterator[DrawingLock | None]:
         """The right to draw this change, renewed from a thread; None when another narrator has it.
 
-        One that a process of this machine took along when it ended is free.
+        One that a process of this machine took along when it ended is free, and so is one that this process holds no
+        more and could not give back because the store was away.
         """
         lock = DrawingLock(f"{uuid4().hex} {own_life()}")
         key = LOCK + change_id
-        with translated():
-            taken = self._redis.set(key, lock.owner, nx=True, px=LOCK_MS)
-            if not taken:
-                other = text_of(self._redis.get(key))
-                if has_ended(other.partition(" ")[2]):
-                    self._release(keys=[key], args=[other])
-                    taken = self._redis.set(key, lock.owner, nx=True, px=LOCK_MS)
+        HELD.add(lock.owner)
+        try:
+            taken = self._take(key, lock.owner)
+        except StoreUnavailable:
+            HELD.discard(lock.owner)
+            raise
         if not taken:
+            HELD.discard(lock.owner)
             yield None
             return
         ending = threading.Event()
@@ -133,8 +136,23 @@ class Drawn:
         finally:
             ending.set()
             renewer.join()
+            HELD.discard(lock.owner)
             with translated():
                 self._release(keys=[key], args=[lock.owner])
+
+    def _take(self, key: str, owner: str) -> bool:
+        with translated():
+            taken = self._redis.set(key, owner, nx=True, px=LOCK_MS)
+            if taken:
+                return True
+            other = text_of(self._redis.get(key))
+            if other == owner:
+                return True  # taken, and only the answer was lost
+            life = other.partition(" ")[2]
+            if not has_ended(life) and not (life and life == own_life() and other not in HELD):
+                return False
+            self._release(keys=[key], args=[other])
+            return bool(self._redis.set(key, owner, nx=True, px=LOCK_MS))
 
     def _keep(self, key: str, lock: DrawingLock, ending: threading.Event) -> None:
         misses = 0

@@ -107,6 +107,21 @@ def test_a_drawing_that_a_killed_narrator_held_is_free_at_once(store: Store) -> 
     client.close()
 
 
+def test_a_drawing_that_could_not_be_given_back_is_free_for_this_process_and_one_that_goes_on_is_not(
+    store: Store,
+) -> None:
+    drawn, client = Drawn(store.redis), connect(store.url)
+    with drawn.lock("C-1") as first:
+        assert first is not None
+        with Drawn(client).lock("C-1") as second:
+            assert second is None
+        owner = first.owner
+    store.redis.set("clawback:drawing:C-1", owner, px=30_000)  # as if giving it back had failed
+    with Drawn(client).lock("C-1") as third:
+        assert third is not None
+    client.close()
+
+
 def test_a_drawing_that_is_begun_and_not_finished_is_due_again(store: Store) -> None:
     drawn = Drawn(store.redis)
     now = time.time()
