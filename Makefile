@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo pictures test lint check lock clean
+.PHONY: help install demo crashes pictures test lint check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +24,9 @@ demo: install ## play the story on the sandbox; at a terminal its page stays ope
 
 pictures: install ## renew docs/pictures from the story, played once (needs chromium)
 	$(BIN)/python -m sandbox.story_pictures docs/pictures
+
+crashes: install ## strike every process at every event of a change, and compare with a calm run: about an hour
+	$(BIN)/python -m sandbox.crashes --all --table docs/crash-matrix.md
 
 test: install ## every test, with real servers
 	$(BIN)/pytest

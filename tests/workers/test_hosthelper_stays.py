@@ -156,8 +156,10 @@ def test_a_token_raised_by_another_process_between_two_requests_shuts_this_one_o
         helper.hello()
         assert helper.ask("fence", unit=UNIT, token=5)["ok"] is True
         assert host.done("fence", unit=UNIT, token=6)["previous_token"] == 5
-        refused = helper.ask("restart", unit=UNIT, token=5, change="C-1", step="1")
-        assert (refused["code"], refused["stored"]) == ("stale-token", 6)
+        for verb, fields in (("restart", {}), ("write", {"text": "[Service]\n", "expect_sha256": None})):
+            refused = helper.ask(verb, unit=UNIT, token=5, change="C-1", step="1", **fields)
+            assert (refused["code"], refused["stored"]) == ("stale-token", 6)
+        assert not (host.manager.units / f"{UNIT}.d" / "zz-clawback.conf").exists()
 
 
 def test_records_of_another_process_count(host: LabHost) -> None:
