@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.messages import strict
 from policies import events as e
 from policies.finding import Finding
 from policies.intents import SetKnob
@@ -27,6 +28,7 @@ def _behave(stage: Stage) -> Iterator[None]:
 
 def warning(stage: Stage, change: Any, code: str, order: str = "decode-only") -> Finding:
     """The one warning of a code."""
+    assert all(strict(w) for w in plan_of(change, order).warnings)
     (found,) = [w for w in plan_of(change, order).warnings if w.code == code]
     return found
 
@@ -34,6 +36,7 @@ def warning(stage: Stage, change: Any, code: str, order: str = "decode-only") ->
 def failure(stage: Stage, change: Any) -> tuple[e.GateFailed, dict[str, Finding]]:
     """The last gate that failed, and its findings by code."""
     failed = stage.last(change, e.GateFailed)
+    assert all(strict(finding) for finding in failed.verdict.findings)
     return failed, {f.code: f for f in failed.verdict.findings}
 
 
