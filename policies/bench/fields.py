@@ -68,6 +68,12 @@ class Fields:
         value = self.raw(*path)
         return len(value) if isinstance(value, list) else 0
 
+    def within(self, count: int, most: int, *path: Key) -> bool:
+        """Whether there are at most so many; a problem when not."""
+        if count > most:
+            self.problem(path, f"{count} runs, expected at most {most} of one benchmark")
+        return count <= most
+
     def text(self, *path: Key) -> str | None:
         """A short text; anything else is as if it were not there."""
         value = self.raw(*path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.bench.fields import Fields, Wanted, plain
-from policies.bench.reader import Counts, Reader, made, names
+from policies.bench.reader import MOST_INSIDE, Counts, Reader, made, names
 from policies.bench.run import Identity, Load, Run
 from policies.bench.source import Located
 
@@ -57,6 +57,10 @@ def read_summary(fields: Fields) -> list[Run]:
     """Every run of every arm, arms one after the other as the file has them."""
     blocks = [fields.below(i) for i in range(fields.size())] or [fields.below()]
     runs: list[Run] = []
+    arms = [(block, arm) for block in blocks[: MOST_INSIDE + 1] for arm in block.members("configurations")]
+    count = sum(block.size("configurations", arm, "throughput", "run_values") for block, arm in arms)
+    if not fields.within(max(count, len(arms), len(blocks)), MOST_INSIDE):
+        return []
     for block in blocks:
         for arm in block.members("configurations"):
             runs += _arm(fields, block.below("configurations", arm), block, plain(arm, 60))

@@ -10,6 +10,8 @@ from policies.bench.identity import digest
 from policies.bench.run import Identity, Load, Quantity, Run
 from policies.bench.source import Located
 
+MOST_RUNS = 2000  # of a file
+MOST_INSIDE = 200  # of one document
 DISAGREE = 0.02  # throughput against tokens / duration: rounding and ramps stay below
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 
 from policies.bench import READERS
 from policies.bench.fields import Fields, plain
-from policies.bench.reader import Reader
+from policies.bench.reader import MOST_RUNS, Reader
 from policies.bench.run import Problem, Reading, Run
 from policies.bench.source import Broken, Label, Located, Source, documents
 from policies.bench.table import table
 
 MAX_BYTES = 8 * 1024 * 1024
 MOST_PROBLEMS = 50
+TOO_MANY = f"more than {MOST_RUNS} runs, expected the results of one benchmark"
 HEADING = re.compile(r"#{1,6} \S")
 LETTERS = re.compile(r"[^\W\d_]{2,}")
 SENTENCE_WORDS = 5
 PROSE_SHARE = 0.6
-FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
+FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 FORMATS = ", ".join(reader.name for reader in READERS)
 
 
@@ -81,6 +81,8 @@ def _read(text: str, file: str) -> tuple[list[Run], list[Problem]]:
                 problems.append(Problem(file=file, line=found.line, message=plain(found.message, 200)))
             case Source():
                 seen += 1
+                if seen > MOST_RUNS:
+                    return runs, [*problems, Problem(file=file, line=found.line, message=TOO_MANY)]
                 more, wrong = _by_reader(found, file)
                 runs += more
                 problems += wrong
@@ -104,7 +106,9 @@ def _by_reader(source: Located, file: str) -> tuple[list[Run], list[Problem]]:
     if isinstance(source, Source) and isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
         runs: list[Run] = []
         problems: list[Problem] = []
-        for entry in _entries(source, len(value)):
+        if len(value) > MOST_RUNS:
+            return [], [Problem(file=file, line=source.line_of(()), message=TOO_MANY)]
+        for entry in source.entries():
             more, wrong = _by_reader(entry, file)
             runs += more
             problems += wrong
@@ -120,24 +124,3 @@ def _one(reader: Reader, fields: Fields) -> tuple[list[Run], list[Problem]]:
 
 def _fitting(source: Located) -> Reader | None:
     return next((reader for reader in READERS if reader.fits(source)), None)
-
-
-class _Entry:
-    """An entry of a list as a document of its own."""
-
-    __slots__ = ("_index", "_source", "value")
-
-    def __init__(self, source: Source, index: int) -> None:
-        self._source = source
-        self._index = index
-        self.value = source.value[index] if isinstance(source.value, list) else None
-
-    def line_of(self, path: object) -> int:
-        """As in the whole document."""
-        inner = tuple(path) if isinstance(path, tuple | list) else ()
-        return self._source.line_of((self._index, *inner))
-
-
-def _entries(source: Source, count: int) -> Iterator[Located]:
-    for index in range(count):
-        yield _Entry(source, index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in the module, absent in the stubs
 from typing import Protocol
 
@@ -36,16 +36,28 @@ class Source:
     start: int
     line: int
     value: JsonValue
+    _places: dict[int, dict[Key, int]] = field(default_factory=dict, compare=False, repr=False)
 
     def line_of(self, path: Sequence[Key]) -> int:
         """The line of the value at `path`, or of what holds it when it is not there."""
         at = self.start
         for key in path:
-            inner = next((place for name, place in _members(self.text, at) if name == key), None)
+            if at not in self._places:
+                self._places[at] = dict(_members(self.text, at))
+            inner = self._places[at].get(key)
             if inner is None:
                 break
             at = inner
         return self.line + self.text.count("\n", self.start, at)
+
+    def entries(self) -> Iterator[Source]:
+        """The entries of a list as documents of their own."""
+        values = self.value if isinstance(self.value, list) else []
+        before, line = self.start, self.line
+        for value, (_, at) in zip(values, _members(self.text, self.start), strict=False):
+            line += self.text.count("\n", before, at)
+            before = at
+            yield Source(text=self.text, start=at, line=line, value=value)
 
 
 @dataclass(frozen=True, slots=True)

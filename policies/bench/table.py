@@ -18,6 +18,7 @@ FIRST = "Metric"
 GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
 PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|nan|inf", re.IGNORECASE)
 CELL_MOST = 80
+MOST_ROWS = 1000
 
 
 @dataclass(slots=True)
@@ -55,6 +56,10 @@ def table(text: str, file: str) -> Table | None:
                 columns = [cell.strip() for cell in row]
             elif columns[0] != FIRST:
                 found.others += 1
+            elif len(found.lines) + len(found.problems) > MOST_ROWS:
+                message = f"more than {MOST_ROWS} rows, expected the results of one benchmark"
+                found.problems.append(Problem(file=file, line=reader.line_num, message=message))
+                break
             else:
                 _add(found, file, reader.line_num, columns, row)
     except csv.Error as error:

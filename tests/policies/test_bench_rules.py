@@ -384,3 +384,24 @@ def test_the_list_of_problems_ends() -> None:
     assert many.problems[-1].message == "reading stopped here, after 20 broken places"
     wrong = read(*[VLLM | {"output_throughput": "x"}] * 80)
     assert wrong.problems[-1].message == "and 30 more problems"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((json.dumps(SGLANG) + "\n") * 2001, "f:2001: more than 2000 runs, expected the results of one benchmark"),
+        ("[" + ",\n".join([json.dumps(SGLANG)] * 2001) + "]", "f:1: more than 2000 runs"),
+        ("Metric,a\n" + "x,1\n" * 2000, "f:1: no known result format"),
+        (json.dumps({"results": [{"command": "x", "times": [1.0] * 2001}]}), "f:1: 2001 runs, expected at most 2000"),
+        (
+            json.dumps({"metadata": {"version": 2}, "benchmarks": [{}] * 201}),
+            "f:1: 201 runs, expected at most 200 of one benchmark",
+        ),
+        (
+            json.dumps([{"independent_runs": 1, "configurations": {}}] * 201),
+            "f:1: 201 runs, expected at most 200 of one benchmark",
+        ),
+    ],
+)
+def test_more_runs_than_a_benchmark_has_are_refused_at_once(data: str, message: str) -> None:
+    assert str(read_runs(data.encode(), "f").problems[-1]).startswith(message)
