@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.ack [--http] [--one-by-one 200] [--in-a-minute 300] [--seconds 60]
 
-A real `clawback bot` (Bolt, in Socket Mode, or with --http over signed requests), a real `clawback worker`, a real Valkey
-that syncs every write, and the local workspace, which takes the time from sending an envelope to its acknowledgement.
-Slack gives up after 3 s.
+A real `clawback bot` (Bolt, in Socket Mode, or with --http over signed requests), a real `clawback worker`, a real
+Valkey that syncs every write, and the local workspace, which takes the time from sending an envelope to its
+acknowledgement. Slack gives up after 3 s.
 """
 
 from __future__ import annotations
