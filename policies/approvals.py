@@ -14,6 +14,7 @@ from policies.intents import Act, Actor
 
 # Holds that are settled by asking the host again, once it is there, known, lets us, or has its devices free
 ASK_AGAIN = frozenset({"hold.host-silent", "hold.host-refused", "host.key-refused", "hold.device-held"})
+LOOK_AGAIN_S = 30.0  # so long after a new plan a word that names none is not taken for it
 REMIND_BEFORE_S = 300.0  # before the end; at half time where less than twice of it is given
 
 
@@ -59,6 +60,9 @@ def _confirm(change: Change, act: Act, actor: Actor, now: float) -> Finding:
         return _refuse("click.no-such-order", change, actor, order=order, orders=", ".join(orders))
     if act.digest is not None and act.digest != orders[order].digest:
         return _refuse("click.old-plan", change, actor)
+    if act.digest is None and change.replans and now - change.planned_at < LOOK_AGAIN_S:
+        # a typed word names no plan: it may have been meant for the one before
+        return _refuse("click.planned-again", change, actor, ago_s=now - change.planned_at)
     if _is_requester(change, actor):
         return _refuse("click.self-approval", change, actor)
     if not _approver(change, actor):

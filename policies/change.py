@@ -120,6 +120,7 @@ class Change:
     planned: e.Planned | None = None
     planned_at: float = 0.0
     reminded: bool = False  # of the present plan
+    replans: int = 0  # how often what had been approved was planned again
     approvals: tuple[e.ApprovalGiven, ...] = ()
     order: str | None = None
     started_at: float = 0.0
@@ -196,7 +197,8 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.Reminded):
         return replace(change, reminded=True)
     if isinstance(event, e.Replan):
-        return Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
+        again = Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
+        return replace(again, replans=change.replans + 1)
     if isinstance(event, e.Started):
         first = change.started_at or at
         return replace(change, started_at=first, tokens=dict(event.tokens))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.plan import Plan
+from policies.planning.steps import files
 
 
 def differences(approved: Plan, now: Plan) -> tuple[Finding, ...]:
@@ -56,3 +58,12 @@ def _targets(approved: Plan, now: Plan) -> list[Finding]:
         for t in approved.targets
         if after.get(t.instance) != t
     ]
+
+
+def moved_files(plan: Plan, unit: UnitFacts) -> tuple[str, ...]:
+    """Files of a unit that are not as they were planned; our own drop-in is left out, it is the plan's own work."""
+    planned = {f.path: f for f in plan.files if f.host == unit.host}
+    now = {f.path: f for f in files(("this",), {"this": unit})}
+    gone = [path for path in planned if f"/{unit.unit}.d/" in path and path not in now]
+    moved = [path for path, state in now.items() if planned.get(path) != state]
+    return tuple(path for path in (*moved, *gone) if path != unit.dropin_path)

@@ -13,6 +13,7 @@ from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.plan import Plan, RestartStep, Step, WriteStep
+from policies.replan import moved_files
 from workers.executors.answers import ActRecord, Fenced, UnitAsk
 from workers.gatekeeper import text_sha256
 from workers.hosts import Hosts
@@ -70,20 +71,23 @@ class Acts:
         return self._patiently(step, attempt, lost)
 
     def must_be_free(self, fleet: Fleet, plan: Plan, step: Step) -> None:
-        """Nobody else restarted the unit since the plan, and nobody else holds its devices.
+        """Nobody else restarted the unit or touched its files since the plan, and nobody else holds its devices.
 
         Asked before its file is written and before its restart. Raises: Undecided, LeaseLost.
         """
         for later in plan.steps:
             if isinstance(later, RestartStep) and instance(later) == instance(step):
                 must_be(later, self.incarnation(later))
-                if fleet.services[later.service].devices:
-                    self._must_be_unheld(fleet, later)
+                self._must_be_as_planned(fleet, plan, later)
 
-    def _must_be_unheld(self, fleet: Fleet, step: RestartStep) -> None:
+    def _must_be_as_planned(self, fleet: Fleet, plan: Plan, step: RestartStep) -> None:
         service = fleet.services[step.service]
         ask = UnitAsk(service=step.service, unit=step.unit, devices=service.devices)
         unit = self.ask(step, lambda: self._hosts.at(step.host).observe([ask])).facts.units[0]
+        moved = moved_files(plan, unit)
+        if moved:
+            values: dict[str, str | int | float | None] = {"instance": instance(step), "paths": ", ".join(moved)}
+            raise Undecided(Finding(code="hold.files-moved", effect="refuse", values=values))
         held = told("hold.device-held", "refuse", unit, strangers(fleet, unit))
         if held:
             raise Undecided(*held)

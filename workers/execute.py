@@ -260,6 +260,7 @@ class Run:
             event=e.Succeeded(
                 knob=plan.knob,
                 order=plan.order,
+                word=change.asked.intent.kind if change.asked is not None else None,
                 was={t.instance: t.now for t in plan.targets},
                 now={t.instance: t.then for t in plan.targets},
                 took_s=took_s,

@@ -89,7 +89,8 @@ class Planner:
     def _outcome(
         self, planning: Planning, decision: Decision, facts: dict[str, UnitFacts], aimed: tuple[str, ...]
     ) -> Outcome:
-        refusals = tuple(f for f in (*decision.findings, *planning.findings) if f.effect == "refuse")
+        held = self._held_by_others(planning)
+        refusals = tuple(f for f in (*decision.findings, *planning.findings, *held) if f.effect == "refuse")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
             refusals = tuple(f for f in refusals if not f.code.startswith(("evidence.", "freeze.")))
@@ -103,6 +104,18 @@ class Planner:
             for plan in planning.plans
         )
         return Outcome(tuple(plans), decision, decision.findings)
+
+    def _held_by_others(self, planning: Planning) -> tuple[Finding, ...]:
+        """Changes that wait for a person keep what they touched: undoing one must not undo a newer one with it."""
+        wanted = {i for plan in planning.plans for i in plan.services}
+        found: list[Finding] = []
+        for name in self._ledger.open_changes():
+            other = self._ledger.load(name)
+            shared = wanted & set(other.plan.services if other.plan is not None else ())
+            if other.state == "held" and shared:
+                values: dict[str, str | int | float | None] = {"change": name, "instances": ", ".join(sorted(shared))}
+                found.append(Finding(code="plan.held-by", effect="refuse", values=values))
+        return tuple(found)
 
     def _evidence(self, knob: str) -> tuple[Record, ...]:
         events = (entry.event for entry in self._ledger.index(f"evidence:{knob}"))

@@ -90,6 +90,8 @@ def read(action_id: str, value: str) -> Act | Details | None:
         return None
     if word == DETAILS:
         return Details(carried.c, carried.d)
+    if word == "confirm" and (carried.o is None or carried.d is None):
+        return None  # a click that names no plan is none of ours
     return Act.model_validate({"kind": word, "change": carried.c, "order": carried.o, "digest": carried.d})
 
 

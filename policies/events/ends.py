@@ -51,6 +51,7 @@ class Succeeded(Model):
     kind: Literal["succeeded"] = "succeeded"
     knob: str | None  # None: a restart that changed no value
     order: str
+    word: str | None = None  # the intent's kind; None in entries that were written before it was kept
     was: dict[str, str | None]
     now: dict[str, str | None]
     took_s: float

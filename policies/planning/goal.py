@@ -11,6 +11,8 @@ from policies.finding import Finding
 from policies.fleet import Fleet, Knob
 from policies.intents import KnobIntent, RestoreKnob, SetKnob, UnsetKnob
 
+TAKES_AWAY = ("revert", "unset")
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -48,6 +50,11 @@ def goal(intent: KnobIntent, fleet: Fleet, history: Sequence[Succeeded], live: d
         return Goal(knob, "unset", None, instances, orders)
     if isinstance(intent, RestoreKnob):
         return _restore(intent, knob, instances, orders, history)
+    last = history[-1] if history else None
+    if last is not None and last.word in TAKES_AWAY and all(last.now.get(i) == live.get(i) for i in instances):
+        # going back on a revert gives a value, and giving one has to be asked for by name: evidence is judged then
+        values = {"knob": knob.name, "word": last.word}
+        return Finding(code="plan.already-taken-away", effect="refuse", values=values)
     before = _before_last(instances, history, live)
     if len(before) > 1:
         values = {"knob": knob.name, "found": ", ".join(f"{i}: {v or 'unset'}" for i, v in before)}

@@ -9,7 +9,7 @@ from policies.aftermath.version import own_version
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import Estimate, GateKind, Plan
+from policies.plan import Estimate, GateKind, Plan, Target
 from policies.planning.goal import Goal
 from policies.planning.placement import Placement, effective_now, place
 from policies.planning.steady import steady
@@ -69,6 +69,7 @@ def plan_knob(
         }
         return Planning((), (Finding(code="plan.nothing-to-do", effect="note", values=values),))
     warnings = tuple(f for p in placements.values() for f in p.findings)
+    warnings = (*(f for i in goal.instances for f in _other_live(facts[i], placements[i].target)), *warnings)
     gates = {i: _value_gates(fleet, goal, facts[i]) for i in goal.instances}
     backwards = {i: Placement(p.after, p.before, p.target, ()) for i, p in placements.items()}
     plans = tuple(
@@ -122,6 +123,20 @@ def _settled(facts: UnitFacts, goal: Goal, placement: Placement) -> bool:
     if main is None:
         return False
     return main.answer == "absent" if goal.value is None else (main.answer, main.value) == ("present", goal.value)
+
+
+def _other_live(unit: UnitFacts, target: Target) -> tuple[Finding, ...]:
+    """The process that runs has another value than the files give: undoing goes back to what the files give."""
+    main = next((p for p in unit.processes if p.main and p.variable == target.variable), None)
+    if main is None or main.answer not in {"present", "absent"} or main.value == target.now:
+        return ()
+    values: dict[str, str | int | float | None] = {
+        "instance": target.instance,
+        "live": main.value,
+        "configured": target.now,
+        "pid": main.pid,
+    }
+    return (Finding(code="plan.live-differs", effect="warn", values=values),)
 
 
 def _value_gates(fleet: Fleet, goal: Goal, unit: UnitFacts) -> tuple[GateKind, ...]:

@@ -114,7 +114,9 @@ class Engine:
             self.state = "up"
             self.clock.tell("healthy")
             notify_ready()
-            self.stopping.wait()
+            # the kernel may give the signal to any thread: only a wait that ends by itself lets its handler run here
+            while not self.stopping.wait(0.05):
+                continue
         self.state = "draining"
         deadline = time.monotonic() + self.options.drain_s
         while self.in_flight() and time.monotonic() < deadline:

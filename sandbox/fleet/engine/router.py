@@ -55,7 +55,9 @@ class Router:
                 threading.Thread(target=worker.watch, args=(self.options.check_s, late_s), daemon=True).start()
             self.clock.tell("healthy")
             notify_ready()
-            self.stopping.wait()
+            # the kernel may give the signal to any thread: only a wait that ends by itself lets its handler run here
+            while not self.stopping.wait(0.05):
+                continue
         self.draining = True
         deadline = time.monotonic() + self.options.drain_s
         while self._ages and time.monotonic() < deadline:
