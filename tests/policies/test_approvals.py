@@ -11,7 +11,7 @@ from policies.approvals import judge, still_valid
 from policies.change import TABLE, Change, apply
 from policies.intents import Act, Actor
 from tests.policies import builders as b
-from tests.policies.change_events import standing
+from tests.policies.change_events import every, standing
 
 FLEET = b.fleet()
 PLANS = {plan.order: plan for plan in b.plans()}
@@ -123,3 +123,18 @@ def test_approvals_are_looked_at_again_when_the_work_starts(case: dict[str, Any]
 
 def test_nothing_is_looked_at_again_before_there_is_a_plan() -> None:
     assert still_valid(standing("asked"), FLEET, b.NOW) is None
+
+
+def test_a_typed_confirm_is_not_taken_for_a_plan_that_was_just_made_anew() -> None:
+    events = every(tuple(PLANS.values()))
+    change = Change("C-1")
+    for number, kind in enumerate(("asked", "planned", "approval_given", "replan", "planned")):
+        change = apply(change, events[kind], b.NOW + number)
+    typed = Act(kind="confirm", change="C-1")
+    early = judge(change, typed, b.CAT, FLEET, change.planned_at + 29.0)
+    assert (early.effect, early.code) == ("refuse", "click.planned-again")
+    assert judge(change, typed, b.CAT, FLEET, change.planned_at + 31.0).code == "click.ok"
+    order = change.planned.plans[0] if change.planned else None
+    assert order is not None
+    seen = Act(kind="confirm", change="C-1", order=order.order, digest=order.digest)
+    assert judge(change, seen, b.CAT, FLEET, change.planned_at + 1.0).code == "click.ok"

@@ -35,6 +35,7 @@ def goal_in(case: dict[str, Any]) -> Goal | Finding:
             order="co-restart",
             was=by_instance(done["was"], instances),
             now=by_instance(done["now"], instances),
+            word=done.get("word"),
             took_s=80.0,
         )
         for done in case.get("history", ())
