@@ -2,7 +2,7 @@
 
 The same in Socket Mode (here) and in HTTP mode (`bot.http`).
 
-What was acknowledged is recorded; what cannot be recorded is said to have done nothing.
+What was acknowledged is recorded; of what may not be recorded the person is told which of the two it is.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Ear:
     def _record(self, key: str, heard: HeardCommand | HeardAction | HeardMention) -> str | None:
         """Why it could not be recorded; None when it was, now or before."""
         try:
-            received = self._inbox.put(key, heard.model_dump(mode="json"))
+            received = self._inbox.put(key, heard.model_copy(update={"put_at": time.time()}).model_dump(mode="json"))
         except OpsError as error:
             log.error("not recorded", kind=heard.kind, error=error.message)  # noqa: TRY400 - the reason is in it
             # it may still be heard, when the store goes on with what it had been sent

@@ -11,7 +11,13 @@ from policies.model import Model
 MOST_TEXT = 8000  # of what somebody typed; a longer text is refused by the grammar anyway
 
 
-class HeardCommand(Model):
+class Heard(Model):
+    """`put_at`: epoch seconds at which it was put into the inbox; None: by a version that did not note it."""
+
+    put_at: float | None = None
+
+
+class HeardCommand(Heard):
     """`/knob ...`. Slash commands cannot be given in threads."""
 
     kind: Literal["command"] = "command"
@@ -23,7 +29,7 @@ class HeardCommand(Model):
     response_url: str
 
 
-class HeardAction(Model):
+class HeardAction(Heard):
     """A click on a button. `thread_ts` is the thread of the message that it stands on, if any."""
 
     kind: Literal["action"] = "action"
@@ -37,7 +43,7 @@ class HeardAction(Model):
     response_url: str
 
 
-class HeardMention(Model):
+class HeardMention(Heard):
     """`@clawback ...` in a channel or thread."""
 
     kind: Literal["mention"] = "mention"
@@ -49,8 +55,9 @@ class HeardMention(Model):
     thread_ts: str | None
 
 
-Heard = Annotated[HeardCommand | HeardAction | HeardMention, Field(discriminator="kind")]
-HEARD: TypeAdapter[HeardCommand | HeardAction | HeardMention] = TypeAdapter(Heard)
+HEARD: TypeAdapter[HeardCommand | HeardAction | HeardMention] = TypeAdapter(
+    Annotated[HeardCommand | HeardAction | HeardMention, Field(discriminator="kind")]
+)
 
 
 def command_of(body: dict[str, Any]) -> tuple[str, HeardCommand]:

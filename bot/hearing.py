@@ -14,7 +14,7 @@ from bot.answering import Answerer
 from bot.cards import answers, buttons
 from bot.cards.kit import Card
 from bot.grammar import ParseError, Reading, parse, parse_slash
-from bot.heard import HEARD, HeardAction, HeardCommand, HeardMention
+from bot.heard import HEARD, Heard, HeardAction, HeardCommand, HeardMention
 from bot.identity import Identity
 from bot.markup import Markup
 from bot.messages import say, sentence
@@ -29,6 +29,9 @@ from workers.drawn import Drawn
 from workers.inbox import Inbox
 
 log = structlog.get_logger(__name__)
+
+STALE_S = 60.0  # a word that starts, ends or undoes work says something about what the person saw then
+STARTING = frozenset({"confirm", "keep", "undo", "retry"})
 
 
 class Hearing:
@@ -49,6 +52,7 @@ class Hearing:
         self._drawn = drawn
         self._identity = identity
         self._answerer = answerer
+        self._clock = clock
         self._questions = Questions(client, looks, clock)
         self._names = Names.of(client.fleet)
         self._people = 0  # as `workers.inbox` counts what Slack said about people
@@ -104,7 +108,7 @@ class Hearing:
         if isinstance(actor, Finding):
             return answers.told(sentence(actor))
         if isinstance(command, Act):
-            return self._act(command, actor, reading, inbox_id)
+            return self._act(command, actor, reading, inbox_id, self._age_s(heard))
         if isinstance(command, buttons.Details):
             return self._questions.details(command.change, command.digest)
         if isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help):
@@ -165,7 +169,15 @@ class Hearing:
             return say("asked.not-here")
         return None
 
-    def _act(self, act: Act, actor: Actor, reading: Reading | None, inbox_id: str) -> Card:
+    def _age_s(self, heard: Heard) -> float:
+        return 0.0 if heard.put_at is None else self._clock() - heard.put_at
+
+    def _act(self, act: Act, actor: Actor, reading: Reading | None, inbox_id: str, age_s: float) -> Card:
+        # one that is recorded already only lacks its answer, however late that comes
+        if act.kind in STARTING and age_s > STALE_S and self._client.ledger.written(act.change, inbox_id) is None:
+            if reading is None:
+                return answers.told(say("click.stale", age_s=age_s))
+            return answers.told(*self._echo(reading), say("click.stale-word", age_s=age_s, act=act.kind))
         try:
             answer = self._client.act(act, actor, key=inbox_id)
         except NotFound:

@@ -14,8 +14,8 @@ SENTENCES: dict[str, str] = {
         " ask in a channel of this workspace"
     ),
     "asked.archived": "this channel is archived, so no plan can be shown here; nothing was started: ask in another one",
-    "asked.not-recorded": "cannot record this: {why}; nothing was started, try again in a minute",
+    "asked.not-recorded": "nothing was recorded: {why}; try again in a minute",
     "asked.not-sure": (
-        "it is not sure that this was recorded: {why}; wait a minute, and say it again only if nothing follows here"
+        "it is not known whether this was recorded: {why}; look at the card, or ask `status`, before you try again"
     ),
 }

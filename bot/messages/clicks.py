@@ -28,6 +28,8 @@ SENTENCES: dict[str, str] = {
         "no change {change:code} is recorded, expected an id such as C-142; `status` lists the last ones"
     ),
     "click.unreadable": "this button carries nothing that can be read; look at the newest card of the change",
+    "click.stale": "this click is {age_s:s} old; nothing was done: look at the card and click again",
+    "click.stale-word": "this {act} is {age_s:s} old; nothing was done: look at the card and say it again",
     # the same in a few words, for the thread
     "refused.expired": "the time to confirm is over",
     "refused.old-plan": "the plan that was seen is not the plan any more",

@@ -66,6 +66,8 @@ def test_a_command_is_recorded_rung_for_and_acknowledged(listening: Listening, s
     assert slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
     (said,) = heard(listening)
     assert isinstance(said, HeardCommand)
+    assert said.put_at is not None
+    assert abs(said.put_at - time.time()) < 600
     assert (said.command, said.text, said.user, said.team) == ("/knob", "restore TARGET_CTAS=512", "U0ANA", "T0SANDBOX")
     (item,) = listening.inbox.waiting()
     assert listening.redis.lrange("rq:queue:ask", 0, -1) == [f"hear-{item}".encode()]
@@ -130,7 +132,7 @@ def test_many_commands_at_once_are_all_acknowledged_in_time(listening: Listening
     assert len(heard(listening)) == 40
 
 
-def test_without_redis_the_acknowledgement_says_that_nothing_was_started(slack: SlackSandbox) -> None:
+def test_without_redis_the_acknowledgement_says_that_nothing_was_recorded(slack: SlackSandbox) -> None:
     with Listening(slack, "redis://127.0.0.1:1/0"):
         assert slack.people.wait_for(lambda: slack.sockets.connected, 10)
         space = slack.workspace
@@ -143,8 +145,8 @@ def test_without_redis_the_acknowledgement_says_that_nothing_was_started(slack: 
 
         assert slack.people.wait_for(lambda: len(told()) == 2)
         for text in told():
-            assert text.startswith("cannot record this: ")
-            assert text.endswith("nothing was started, try again in a minute")
+            assert text.startswith("nothing was recorded: ")
+            assert text.endswith("; try again in a minute")
 
 
 def test_a_store_that_falls_silent_is_not_said_to_have_recorded_nothing(store: Store, slack: SlackSandbox) -> None:
@@ -160,7 +162,10 @@ def test_a_store_that_falls_silent_is_not_said_to_have_recorded_nothing(store: S
     finally:
         os.kill(store.server.pid, signal.SIGCONT)
     assert ack.response is not None
-    assert "it is not sure that this was recorded: redis: TimeoutError" in str(ack.response.body)
+    told = str(ack.response.body)
+    assert "it is not known whether this was recorded: redis: TimeoutError" in told
+    assert "look at the card, or ask `status`, before you try again" in told
+    assert "started" not in told  # it was a question
     quick.close()
     deadline = time.monotonic() + 30
     while not Inbox(store.redis).waiting() and time.monotonic() < deadline:

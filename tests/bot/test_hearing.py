@@ -15,7 +15,7 @@ from bot.slack import make_client
 from policies import events as e
 from policies.errors import HostUnreachable, NotFound
 from policies.fleet import Match, Rule
-from policies.intents import Restart
+from policies.intents import Act, Actor, Restart
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
 from tests.conftest import Store
@@ -106,7 +106,7 @@ class Room:
         """The same people, under other rules."""
         self.client.fleet = self.client.fleet.model_copy(update={"rules": rules})
 
-    def click(self, action_id: str, value: str, user: str) -> str:
+    def click(self, action_id: str, value: str, user: str, *, age_s: float | None = None) -> str:
         url = self.slack.tickets.new_response_url("actions", "C0PERF", user)
         heard = HeardAction(
             action_id=action_id,
@@ -117,6 +117,7 @@ class Room:
             message_ts="1764600000.000100",
             thread_ts=None,
             response_url=url,
+            put_at=None if age_s is None else self.now - age_s,
         )
         self.hearing.hear(self.put(heard))
         return self.told(user)[-1]
@@ -247,6 +248,55 @@ def test_every_click_is_answered(room: Room) -> None:
     assert room.client.change("C-1").state == "approved"
 
 
+def test_a_deciding_click_that_was_heard_late_is_not_acted_on(room: Room) -> None:
+    planned = room.plan()
+    value = f'{{"c":"C-1","o":"co-restart","d":"{planned.plans[0].digest}"}}'
+    for word in ("confirm.co-restart", "keep", "undo", "retry"):
+        told = room.click(f"clawback.{word}", value, "U0BEN", age_s=95)
+        assert told == "this click is 95 s old; nothing was done: look at the card and click again"
+    assert len(room.client.entries("C-1")) == 2
+    assert "is recorded" in room.click("clawback.confirm.co-restart", value, "U0BEN", age_s=59)
+
+
+def test_a_late_word_is_not_acted_on_and_a_late_no_or_abort_is(room: Room) -> None:
+    room.plan()
+    url = room.slack.tickets.new_response_url("commands", "C0PERF", "U0BEN")
+    heard = HeardCommand(
+        command="/knob",
+        text="confirm C-1 via co-restart",
+        user="U0BEN",
+        team="T0SANDBOX",
+        channel="C0PERF",
+        response_url=url,
+        put_at=room.now - 120,
+    )
+    room.hearing.hear(room.put(heard))
+    assert room.told("U0BEN")[-1].endswith("nothing was done: look at the card and say it again")
+    assert "deny by" in room.click("clawback.deny", '{"c":"C-1"}', "U0BEN", age_s=3600)
+
+
+def test_a_click_that_was_recorded_in_time_is_answered_however_late(room: Room) -> None:
+    planned = room.plan()
+    url = room.slack.tickets.new_response_url("actions", "C0PERF", "U0BEN")
+    heard = HeardAction(
+        action_id="clawback.confirm.co-restart",
+        value=f'{{"c":"C-1","o":"co-restart","d":"{planned.plans[0].digest}"}}',
+        user="U0BEN",
+        team="T0SANDBOX",
+        channel="C0PERF",
+        message_ts="1764600000.000100",
+        thread_ts=None,
+        response_url=url,
+        put_at=room.now,
+    )
+    item = room.put(heard)
+    act = Act(kind="confirm", change="C-1", order="co-restart", digest=planned.plans[0].digest)
+    room.client.act(act, Actor(id="U0BEN", name="ben", roles=("approvers",)), key=item)
+    room.now += 300  # the worker ended before it answered
+    room.hearing.hear(item)
+    assert room.told("U0BEN")[-1] == "C-1: confirm by <@U0BEN> is recorded"
+
+
 def test_a_confirmation_is_refused_while_slack_cannot_say_who_it_is(room: Room) -> None:
     planned = room.plan()
     value = f'{{"c":"C-1","o":"co-restart","d":"{planned.plans[0].digest}"}}'
@@ -326,7 +376,8 @@ def test_an_error_is_told_with_its_hint_and_an_unexpected_one_with_a_reference(r
     assert room.command("/knob list") == "'gpu1' does not answer; look at the network".replace("'", "")
     room.looks.error = RuntimeError("secret detail")
     said = room.command("/knob list")
-    assert said.startswith("something went wrong here, nothing was started; reference ")
+    assert said.startswith("something went wrong here; reference ")
+    assert "started" not in said  # it was a question
     assert "secret" not in said
 
 
