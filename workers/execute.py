@@ -5,7 +5,6 @@ Everything that was recorded is where a successor goes on: this module keeps no 
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from workers.gatekeeper import Gatekeeper, aim_of
 from workers.issued import told
 from workers.lease import Held as Lease
 from workers.patience import Patient
-from workers.proving import look
+from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ LOG = structlog.get_logger(__name__)
 # Somebody else's doing: never answered by a restart of ours
 FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other", "gate.device-held"})
 FORESEEN = frozenset({"gate.timeout-foreseen"})  # an undo would end alike
-LOOKS = 3
-LOOK_PAUSE_S = 0.5
 
 
 class Stop(Exception):  # not an error: the run is over, and what ended it is recorded
@@ -207,6 +204,11 @@ class Run:
             self._gates(step, part, index)
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
+        failed = self.change.failed_gate
+        if failed is not None and (failed.part, failed.index) == (part, index):
+            # the worker that recorded it ended before it was answered
+            self._after_failure(step, part, failed.verdict.answer, failed.verdict.findings)
+            return
         issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
         touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
@@ -269,12 +271,10 @@ class Run:
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""
-        for tries_left in reversed(range(LOOKS)):
-            proved, bad = self.acts.ask(self.plan.steps[-1], lambda: look(self.w.fleet, self.w.hosts, self.plan))
-            if not bad or not tries_left:
-                break
-            time.sleep(LOOK_PAUSE_S)
-        self.record(proved)
+        step = self.plan.steps[-1]
+        proved, bad = look_until_well(lambda: self.acts.ask(step, lambda: look(self.w.fleet, self.w.hosts, self.plan)))
+        if not told_already(self.ledger.entries(self.change.id)):
+            self.record(proved)
         if bad:
             raise self.hold(*bad)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
+
 from policies import events as e
 from policies.finding import Finding
 from policies.fleet import Fleet
@@ -9,8 +12,33 @@ from policies.plan import Plan
 from workers.gatekeeper import Aim, prove
 from workers.hosts import Hosts
 
+LOOKS = 3
+LOOK_PAUSE_S = 0.5
+Look = tuple[e.Proved, tuple[Finding, ...]]
 
-def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> tuple[e.Proved, tuple[Finding, ...]]:
+
+def look_until_well(ask: Callable[[], Look]) -> Look:
+    """Ask some times before what speaks against the proof counts."""
+    for _ in range(LOOKS - 1):
+        found = ask()
+        if not found[1]:
+            return found
+        time.sleep(LOOK_PAUSE_S)
+    return ask()
+
+
+def told_already(entries: Iterable[e.Entry]) -> bool:
+    """The proof of this attempt is recorded; the worker that recorded it ended behind that."""
+    told = False
+    for entry in entries:
+        if isinstance(entry.event, e.Proved):
+            told = True
+        elif isinstance(entry.event, (e.RetryAsked, e.UndoAsked)):
+            told = False
+    return told
+
+
+def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
     """The proof, and what speaks against it.
 
     Raises: HostUnreachable, HostAnswerLost.

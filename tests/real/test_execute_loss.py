@@ -57,6 +57,7 @@ def taken_over(stage: Stage, change_id: str) -> e.Event | None:
         ("after", "step_started", 1),
         ("before", "step_done", 1),
         ("after", "gate_passed", 1),
+        ("after", "proved", -1),
     ],
 )
 def test_a_worker_killed_between_events_is_taken_over_and_decode_restarts_once(
@@ -72,7 +73,24 @@ def test_a_worker_killed_between_events_is_taken_over_and_decode_restarts_once(
     assert KNOB_ENV not in stage.environ()
     started = [event for event in stage.events(change) if isinstance(event, e.Started)]
     assert [event.resumed for event in started] == [False, True]
+    assert [stage.kinds(change).count(kind) for kind in ("step_done", "proved", "succeeded")] == [2, 1, 1]
     assert started[0].tokens["decode@gpu1"] < started[1].tokens["decode@gpu1"]
+
+
+@pytest.mark.parametrize("kind", ["gate_failed", "undo_started"])
+def test_a_worker_killed_behind_a_gate_that_failed_is_followed_by_one_that_undoes_and_says_it_once(
+    stage: Stage, start: Start, kind: str
+) -> None:
+    stage.guard("decode", f'test -n "${KNOB_ENV}" || exit 3')
+    stage.restart_by_hand("decode")
+    change = stage.approved("decode-only")
+    starts = stage.starts()
+    assert start(change.id, "SIGKILL", "after", kind, -1).wait(WAIT_S) == -signal.SIGKILL
+    assert isinstance(taken_over(stage, change.id), e.RolledBack)
+    assert [stage.kinds(change).count(kind) for kind in ("gate_failed", "undo_started")] == [1, 1]
+    assert stage.starts()[1] == starts[1] + 1
+    assert stage.environ()[KNOB_ENV] == "512"
+    assert not stage.dropin().exists()
 
 
 def test_a_worker_killed_in_a_co_restart_is_taken_over_and_each_service_restarts_once(
