@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from policies.errors import OpsError
-from sandbox.crashes.matrix import Matrix, all_cells, some_cells
+from sandbox.crashes.matrix import Matrix, all_cells, later, some_cells
 from sandbox.crashes.rig import FAULTS, Fault
 from sandbox.crashes.table import markdown, totals
 from sandbox.crashes.verdict import Outcome
@@ -26,28 +26,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services are ended too
     folder = Path(tempfile.mkdtemp(prefix="cb-crash-")).resolve()
     kept = _read(told.log)
-    matrix = Matrix(folder, tell=lambda line: print(line, file=sys.stderr, flush=True))
+    left: list[str] = []
     try:
-        moments = matrix.calm()
-        cells = all_cells(moments, told.faults, told.moments)
-        if not told.all:
-            cells = some_cells(cells, told.cells, random.Random(told.seed))
-        done = {(o.cell.fault, o.cell.moment) for o in kept}
-        for cell in cells:
-            if told.log is None or (cell.fault, cell.moment) not in done:
-                outcome = matrix.strike(cell)
-                kept.append(outcome)
-                _append(told.log, outcome)
+        for undo in {"succeeds": (False,), "undone": (True,), "both": (False, True)}[told.story]:
+            matrix = Matrix(folder, tell=lambda line: print(line, file=sys.stderr, flush=True), undo=undo)
+            try:
+                _play(matrix, told, kept, undo=undo)
+            finally:
+                left += matrix.close()
     except OpsError as error:
         print(f"{error.message} {error.hint}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     finally:
-        for problem in matrix.close():
+        for problem in left:
             print(f"not cleaned up: {problem}", file=sys.stderr)
     if told.table is not None:
-        told.table.write_text(markdown(kept, moments), encoding="utf-8")
+        told.table.write_text(markdown(kept), encoding="utf-8")
     good = all(o.good for o in kept)
     counts = totals(kept)
     if told.json:
@@ -61,13 +57,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(not good)
 
 
+def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], *, undo: bool) -> None:
+    cells = all_cells(matrix.calm(), told.faults, told.moments)
+    chance = random.Random(told.seed)
+    cells = later(cells, told.spread_ms, chance) if told.all else some_cells(cells, told.cells, chance)
+    done = {(o.cell.fault, o.cell.moment) for o in kept if (o.word == "undo") == undo}
+    for cell in cells:
+        if told.log is None or (cell.fault, cell.moment) not in done:
+            outcome = matrix.strike(cell)
+            kept.append(outcome)
+            _append(told.log, outcome)
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.crashes", description=__doc__)
+    parser.add_argument(
+        "--story", choices=("succeeds", "undone", "both"), default="both", help="which change is played"
+    )
     parser.add_argument("--all", action="store_true", help="every fault at every event; about an hour")
     parser.add_argument(
         "--cells", type=int, default=len(FAULTS), help="so many, each fault at least once if there is room"
     )
     parser.add_argument("--seed", type=int, default=1, help="which cells, and how long after the event each strikes")
+    parser.add_argument("--spread-ms", type=float, default=0.0, help="with --all: up to so long after each event")
     parser.add_argument("--faults", type=_faults, default=FAULTS, help=f"some of {','.join(FAULTS)}")
     parser.add_argument("--moments", default="", help="only at events whose name holds this")
     parser.add_argument("--json", action="store_true", help="one JSON document: totals, cells")

@@ -13,19 +13,20 @@ from sandbox.crashes.verdict import Outcome, Peace, judge, peace
 from sandbox.stage import StageError
 
 # nobody holds a lease then: there is no worker that could be stopped
-UNLEASED = frozenset({"asked", "planned", "approval_given", "succeeded"})
-MOST_DELAY_S = 0.03
+UNLEASED = frozenset({"asked", "planned", "approval_given", "succeeded", "rolled_back"})
+MOST_DELAY_MS = 30.0
 
 
 class Matrix:
-    """Always `close()` it. tell: gets a line a cell."""
+    """Always `close()` it. tell: gets a line a cell. undo: the change is one that fails its gate and is undone."""
 
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, tell: Callable[[str], None], *, undo: bool = False) -> None:
+        self._words = ("undo",) if undo else ("revert", "restore")
+        self._folder = folder / self._words[0][0]
         self._tell = tell
         self._numbers = count(1)
         self._player: Player | None = None
-        self._word = "revert"
+        self._word = self._words[0]
         self._peace: dict[str, Peace] = {}
 
     def calm(self) -> tuple[str, ...]:
@@ -34,13 +35,14 @@ class Matrix:
         Raises: SettingsError where it cannot run, or when an undisturbed change does not succeed.
         """
         player = self._ready()
-        for word in ("revert", "restore"):
+        for word in self._words:
             played = player.play(word, None)
             self._peace[word] = peace(player, played)
-            if played.problem or self._peace[word].moments[-1:] != ("succeeded",):
+            end = "rolled_back" if word == "undo" else "succeeded"
+            if played.problem or self._peace[word].moments[-1:] != (end,):
                 raise StageError(f"an undisturbed {word} ended otherwise: {played.problem or played.entries[-1]}")
             self._tell(f"in peace: {word} with {len(played.entries)} events in {played.took_s:.1f} s")
-        return self._peace["restore"].moments
+        return self._peace[self._words[-1]].moments
 
     def strike(self, cell: Cell) -> Outcome:
         """Play one cell.
@@ -56,7 +58,7 @@ class Matrix:
         met = "" if outcome.struck else " (nobody to strike)"
         self._tell(f"{cell.fault} at {cell.moment}{met}: {told}{over} [{outcome.took_s:.1f} s]")
         if outcome.good:
-            self._word = "revert" if self._word == "restore" else "restore"
+            self._word = self._words[1 - self._words.index(self._word)] if len(self._words) > 1 else self._word
         else:
             self.close()  # the next one begins on fresh ground
         return outcome
@@ -69,10 +71,10 @@ class Matrix:
     def _ready(self) -> Player:
         if self._player is None:
             folder = self._folder / str(next(self._numbers))
-            folder.mkdir()
-            rig = Rig(folder)
+            folder.mkdir(parents=True)
+            rig = Rig(folder, doomed="undo" in self._words)
             self._player = Player(rig)
-            self._word = "revert"
+            self._word = self._words[0]
             rig.open()
         return self._player
 
@@ -88,6 +90,11 @@ def all_cells(moments: Sequence[str], faults: Sequence[Fault] = FAULTS, holding:
     ]
 
 
+def later(cells: Sequence[Cell], most_ms: float, chance: random.Random) -> list[Cell]:
+    """The same cells, each struck a little after its moment."""
+    return [Cell(cell.fault, cell.moment, round(chance.uniform(0, most_ms / 1000), 3)) for cell in cells]
+
+
 def some_cells(cells: Sequence[Cell], number: int, chance: random.Random) -> list[Cell]:
     """A choice: each fault once as long as there is room, then any; each a little after its moment."""
     shuffled = list(cells)
@@ -95,4 +102,4 @@ def some_cells(cells: Sequence[Cell], number: int, chance: random.Random) -> lis
     first = {cell.fault: cell for cell in reversed(shuffled)}
     chosen = [first[fault] for fault in FAULTS if fault in first]
     chosen = [*chosen, *(cell for cell in shuffled if cell not in chosen)][:number]
-    return [Cell(cell.fault, cell.moment, round(chance.uniform(0, MOST_DELAY_S), 3)) for cell in chosen]
+    return later(chosen, MOST_DELAY_MS, chance)

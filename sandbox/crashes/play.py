@@ -23,6 +23,9 @@ TYPED = {
     "revert": f'/knob revert {KNOB} because "multi-round hang"',
     "restore": f"/knob restore {KNOB}={KNOB_VALUE}",
 }
+TYPED["undo"] = TYPED["revert"]  # on a rig where that cannot go well
+NOT_HEARD = ("nothing was started", "it is not sure")
+AGAIN_S = 3.0  # a person who is told so says it again after so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Player:
                     if event["kind"] == "planned" and person is None:
                         person = threading.Thread(target=self._clicks, args=(played.change, ending), name="ben")
                         person.start()
+                    if event["kind"] == "approval_given":
+                        ending.set()
                     if event["kind"] in ENDED:
                         return
             last = moment(played.entries[-1]["event"]) if played.entries else "nothing"
@@ -115,11 +120,16 @@ class Player:
             if not card or not digests(card) or not self.rig.slack.sockets.connected:
                 ending.wait(0.02)
                 continue
-            seen = len(people.envelopes)
+            seen, told = len(people.envelopes), len(self.eyes.ephemerals(BEN))
             self.eyes.click(BEN, card, ORDER)
-            click = people.envelopes[seen:]
-            if all(envelope.wait(CLICK_S) for envelope in click):
-                return
+            if all(envelope.wait(CLICK_S) for envelope in people.envelopes[seen:]):
+                while not ending.wait(0.1) and not self._unheard(told):
+                    pass
+            ending.wait(AGAIN_S)
+
+    def _unheard(self, told: int) -> bool:
+        """Ben was told that his click may not have been recorded."""
+        return any(words in text for text in self.eyes.ephemerals(BEN)[told:] for words in NOT_HEARD)
 
     def _wake(self, played: Played) -> None:
         """Those who were stopped wake up, and should do nothing more."""

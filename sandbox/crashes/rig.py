@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import threading
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from sandbox.crashes.moments import Watch
-from sandbox.fleet.document import KNOB
+from sandbox.fleet.document import KNOB, KNOB_ENV
+from sandbox.fleet.units import unit_name
 from sandbox.stage import Stage, StageError
 
 Fault = Literal["act", "ask", "narrator", "bot", "valkey", "root", "stop", "away"]
@@ -37,10 +39,11 @@ EVIDENCE = "value: 512\nbaseline: unset\nmetric: output_throughput\npoints: {C64
 
 
 class Rig(Stage):
-    """A stage whose product may die."""
+    """A stage whose product may die. doomed: decode dies without the knob, so that taking it away is undone."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, doomed: bool = False) -> None:
         super().__init__(folder)
+        self.doomed = doomed
         self.boot_s = BOOT_S
         self.bake_s = BAKE_S
         self._drain_s = DRAIN_S
@@ -56,11 +59,26 @@ class Rig(Stage):
         """
         self.boot()
         self.start()
+        if self.doomed:
+            self._doom()
         path = self.folder / "ab.yaml"
         path.write_text(EVIDENCE, encoding="utf-8")
         done = self.clawback("evidence", "record", str(path), "--knob", KNOB)
         if done.returncode != 0:
             raise StageError(f"the evidence was not recorded: {done.stdout}{done.stderr}")
+
+    def _doom(self) -> None:
+        host = self.demo_fleet.host("decode").manager
+        unit = host.units / unit_name("decode")
+        lines = unit.read_text(encoding="utf-8").splitlines()
+        command = next(line for line in lines if line.startswith("ExecStart=")).removeprefix("ExecStart=")
+        script = shlex.quote(f'test -n "$${KNOB_ENV}" || exit 3; exec {command}')
+        guard = unit.with_name(f"{unit.name}.d") / "50-guard.conf"
+        guard.parent.mkdir(exist_ok=True)
+        guard.write_text(f"[Service]\nRestart=no\nExecStart=\nExecStart=/bin/sh -c {script}\n", encoding="utf-8")
+        host.systemctl("daemon-reload")
+        host.systemctl("restart", unit.name)
+        self.demo_fleet.wait_healthy()
 
     def environment(self) -> dict[str, str]:
         """As on every stage; the product is the one beside this file."""

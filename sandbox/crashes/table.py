@@ -11,13 +11,16 @@ from sandbox.crashes.verdict import Outcome
 HEAD = """\
 # Crash matrix
 
-Written by `python -m sandbox.crashes --all --table docs/crash-matrix.md`. Each cell is one co-restart of three services
-on real systemd over real SSH, asked and confirmed in the local Slack workspace and carried out by a real `clawback up`.
-When the ledger shows the moment of the row, the process of the column is struck. What came of it is compared with a run
-that was left in peace: the end, how often each service was started and told to stop by its own clock, what the host
-recorded, every line of the thread, the hash chain, and every claim of health against the service's own clock and /proc.
+Written by `make crashes`. Each cell is one co-restart of three services on real systemd over real SSH, asked for and
+confirmed in the local Slack workspace and carried out by a real `clawback up`. When the ledger shows the event of the
+row, the process of the column is struck. What came of it is compared with a run that was left in peace: the end, how
+often each service was started and told to stop by its own clock, what the host recorded, every line of the thread, the
+hash chain, and every claim of health against the service's own clock and /proc.
 
-`ok` with a time: another worker went on after so many seconds. `-`: there was nobody to strike at that moment.
+`ok` with a time: a worker took over so many seconds after the strike. `ok` without: nobody had to, because the one
+that acts was not struck, or could wait for the store. `-`: there was nobody to strike at that moment. A worker that is
+stopped keeps its lease of 10 s to the end, because nobody can know that it will not go on; one that was killed is
+followed at once. In the column `away` the store is silent for 12 s, and those are counted. Times: two busy cores.
 """
 
 
@@ -40,21 +43,24 @@ def totals(outcomes: Sequence[Outcome]) -> Mapping[str, int | float | None]:
     }
 
 
-def markdown(outcomes: Sequence[Outcome], order: Sequence[str]) -> str:
-    """The whole page. order: the moments of an undisturbed run."""
+def markdown(outcomes: Sequence[Outcome]) -> str:
+    """The whole page."""
     faults = [fault for fault in FAULTS if any(o.cell.fault == fault for o in outcomes)]
     told = totals(outcomes)
     lines = [HEAD, "| | |", "| --- | --- |"]
     lines += [f"| {name.replace('_', ' ')} | {'-' if value is None else value} |" for name, value in told.items()]
     lines += ["", *(f"- **{fault}**: {SAID[fault]}" for fault in faults), ""]
-    lines += [f"| moment | {' | '.join(faults)} |", f"| --- |{' --- |' * len(faults)}"]
-    for name in order:
-        cells = [[o for o in outcomes if (o.cell.fault, o.cell.moment) == (fault, name)] for fault in faults]
-        if any(cells):
+    for title, undo in (("A change that succeeds", False), ("A change that fails its gate and is undone", True)):
+        story = [o for o in outcomes if (o.word == "undo") == undo]
+        if story:
+            lines += [f"## {title}", "", f"| moment | {' | '.join(faults)} |", f"| --- |{' --- |' * len(faults)}"]
+        for name in dict.fromkeys(o.cell.moment for o in story):
+            cells = [[o for o in story if (o.cell.fault, o.cell.moment) == (fault, name)] for fault in faults]
             lines.append(f"| {name} | {' | '.join(_short(found) for found in cells)} |")
+        lines += [""] * bool(story)
     bad = [o for o in outcomes if o.struck and not o.good]
     if bad:
-        lines += ["", "## What went wrong", ""]
+        lines += ["## What went wrong", ""]
         lines += [
             f"- {o.cell.fault} at {o.cell.moment}: {'; '.join([*o.lost, *o.doubled, *o.false])[:400]}" for o in bad
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sandbox.crashes.moments import Json, moment
@@ -16,14 +17,16 @@ from sandbox.stage import KNOB_VALUE, ROLES
 
 # what a takeover may add to what an undisturbed run records
 MORE = frozenset({"started resumed", "unknown"})
+WANTED = frozenset({"succeeded", "rolled_back"})
 
 
 @dataclass(frozen=True, slots=True)
 class Peace:
-    """An undisturbed run: its moments in order, and those that have a line or card in the channel."""
+    """An undisturbed run: its moments in order, those that have a line or card, and how often each role was started."""
 
     moments: tuple[str, ...]
     lined: frozenset[str]
+    starts: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -54,7 +57,9 @@ def peace(player: Player, played: Played) -> Peace:
     """What an undisturbed run looks like."""
     names = {entry["seq"]: moment(entry["event"]) for entry in played.entries}
     lined = frozenset(names[int(str(line["seq"]))] for line in player.lines(played.change))
-    return Peace(tuple(names.values()), lined)
+    counts = played.began.counts if played.began is not None else {}
+    starts = {role: len(player.judge.lives(role)) - counts.get(role, 0) for role in ROLES}
+    return Peace(tuple(names.values()), lined, starts)
 
 
 def judge(player: Player, played: Played, cell: Cell, calm: Peace) -> Outcome:
@@ -65,7 +70,7 @@ def judge(player: Player, played: Played, cell: Cell, calm: Peace) -> Outcome:
     _ledger(player, played, calm, outcome)
     if played.change:
         _thread(player, played, calm, outcome)
-        _hosts(player, played, outcome)
+        _hosts(player, played, calm, outcome)
         _claims(player, played, outcome)
     outcome.takeover_s = _takeover(played, cell)
     return outcome
@@ -102,22 +107,26 @@ def _thread(player: Player, played: Played, calm: Peace, outcome: Outcome) -> No
         outcome.lost.append(told)
 
 
-def _hosts(player: Player, played: Played, outcome: Outcome) -> None:
+def _hosts(player: Player, played: Played, calm: Peace, outcome: Outcome) -> None:
     if played.began is None:
         return
     for role in ROLES:
-        known = player.judge.lives(role)
-        count = played.began.counts[role]
-        old, new = known[count - 1], known[count:]
-        if len(new) > 1:
-            outcome.doubled.append(f"{role} was started {len(new)} times")
-        if not new:
-            outcome.lost.append(f"{role} was not restarted")
-        elif old.told_to_stop is None:
-            outcome.false.append(f"{role}'s process {old.pid} ended without being told to stop")
-        issued = [r for r in records(player, role) if r["change"] == played.change and r["verb"] == "restart"]
-        if len({r["token"] for r in issued if r["phase"] == "issued"}) > 1:
-            outcome.doubled.append(f"the host restarted {role} under {len(issued)} tokens")
+        known = player.judge.lives(role)[played.began.counts[role] - 1 :]
+        started, wanted = len(known) - 1, calm.starts[role]
+        if started > wanted:
+            outcome.doubled.append(f"{role} was started {started} times, expected {wanted}")
+        if started < wanted:
+            outcome.lost.append(f"{role} was started {started} times, expected {wanted}")
+        cut = [life.pid for life in known[:-1] if life.told_to_stop is None]
+        outcome.false += [f"{role}'s process {pid} ended without being told to stop" for pid in cut]
+        issued = Counter(
+            (record["step"], record["before"]["main_pid"])
+            for record in records(player, role)
+            if (record["change"], record["verb"], record["phase"]) == (played.change, "restart", "issued")
+        )
+        outcome.doubled += [f"the host restarted {role} {n} times as {key[0]}" for key, n in issued.items() if n > 1]
+        steps = Counter(step for step, _ in issued)
+        outcome.doubled += [f"{role} was restarted {n} times as {step}" for step, n in steps.items() if n > 1]
 
 
 def records(player: Player, role: str) -> list[Json]:
@@ -129,22 +138,21 @@ def records(player: Player, role: str) -> list[Json]:
 
 
 def _claims(player: Player, played: Played, outcome: Outcome) -> None:
-    """Nobody is called healthy before its own clock says so, and a success is one for the kernel too."""
+    """Nobody is called healthy before its own clock says so, and an end is one for the kernel too."""
     for entry in played.entries:
         event = entry["event"]
         if event["kind"] == "gate_passed" and event["gate"] == "health":
-            role = str(event["instance"]).split("@")[0]
-            life = player.judge.lives(role)[-1]
-            if life.answered is None or entry["at"] < life.answered:
-                outcome.false.append(f"{role} was called healthy before its own clock says so")
-            if (event.get("incarnation") or {}).get("main_pid") != life.pid:
-                outcome.false.append(f"{role} was called healthy with a process other than {life.pid}")
-    if played.entries and played.entries[-1]["event"]["kind"] == "succeeded":
-        wanted = KNOB_VALUE if played.word == "restore" else None
+            role, pid = str(event["instance"]).split("@")[0], (event.get("incarnation") or {}).get("main_pid")
+            life = next((life for life in reversed(player.judge.lives(role)) if life.pid == pid), None)
+            if life is None or life.answered is None or entry["at"] < life.answered:
+                outcome.false.append(f"{role} pid {pid} was called healthy before its own clock says so")
+    end = played.entries[-1]["event"]["kind"] if played.entries else ""
+    if end in WANTED:
+        wanted = None if played.word == "revert" else KNOB_VALUE
         pid = player.judge.pid("decode")
         value = environ_of(pid, KNOB_ENV) if pid else "no process"
         if value != wanted or player.judge.lives("decode")[-1].pid != pid:
-            outcome.false.append(f"said to be done, and decode pid {pid} has {KNOB_ENV}={value}, expected {wanted}")
+            outcome.false.append(f"said to be {end}, and decode pid {pid} has {KNOB_ENV}={value}, expected {wanted}")
 
 
 def _takeover(played: Played, cell: Cell) -> float | None:
