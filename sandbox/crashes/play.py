@@ -24,7 +24,7 @@ TYPED = {
     "restore": f"/knob restore {KNOB}={KNOB_VALUE}",
 }
 TYPED["undo"] = TYPED["revert"]  # on a rig where that cannot go well
-NOT_HEARD = ("nothing was started", "it is not sure")
+NOT_HEARD = ("nothing was recorded", "it is not known")  # in the answer to a click
 AGAIN_S = 3.0  # a person who is told so says it again after so long
 
 
