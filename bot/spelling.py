@@ -88,6 +88,11 @@ def value(name: str, bare: str, word: Word) -> str:
     return bare
 
 
+def _places(names: Names) -> str:
+    services, hosts = (", ".join(sorted(some)) or "none" for some in (names.services, names.hosts))
+    return f"this fleet has the services {services} and the hosts {hosts}"
+
+
 def scope(word: Word, names: Names | None) -> str:
     """A service, a host or service@host; never guessed between two.
 
@@ -113,7 +118,7 @@ def scope(word: Word, names: Names | None) -> str:
         raise Unreadable(
             "unknown-scope",
             f'there is no service, host or instance "{shown(typed)}"',
-            hint=did_you_mean(near(typed, known)) or f"this fleet has {', '.join(sorted(names.services)) or 'none'}",
+            hint=did_you_mean(near(typed, known)) or _places(names),
         )
     return typed
 

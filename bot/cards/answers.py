@@ -34,7 +34,8 @@ def status_all(changes: Sequence[Change]) -> Card:
     """The last changes, newest first."""
     if not changes:
         return told(say("talk.status-none"))
-    return _listed(say("talk.status-head", n=len(changes)), [_status(change) for change in changes])
+    head = say("talk.status-head", n=len(changes)) if len(changes) > 1 else say("talk.status-head-one")
+    return _listed(head, [_status(change) for change in changes])
 
 
 def _status(change: Change) -> Markup:
@@ -56,7 +57,8 @@ def listed(looks: Sequence[KnobLook]) -> Card:
     lines = [_value(look.knob.name, value) for look in looks for value in look.values]
     if not lines:
         return told(say("talk.nothing-listed"))
-    return _listed(say("talk.list-head", n=len(lines)), lines)
+    head = say("talk.list-head", n=len(lines)) if len(lines) > 1 else say("talk.list-head-one")
+    return _listed(head, lines)
 
 
 def shown(look: KnobLook, at: float) -> Card:

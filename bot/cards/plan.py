@@ -14,7 +14,7 @@ from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
 from policies.events import Asked, Planned
 from policies.finding import Finding
-from policies.intents import subject
+from policies.intents import RevertKnob, subject
 from policies.plan import Plan
 
 MOST_FINDINGS = 12
@@ -66,7 +66,9 @@ def headline(story: Story) -> Markup:
     reason = getattr(asked.intent, "because", None)
     if reason:
         parts.append(say("plan.because", reason=reason[:300]))
-    if asked.intent.kind == "revert":
+    if isinstance(asked.intent, RevertKnob):
+        if asked.intent.citing:
+            parts.append(say("plan.citing", cited=", ".join(asked.intent.citing)[:300]))
         parts.append(say("cause.not-established"))  # a reason that somebody states is not a cause
     if asked.intent.dry:
         parts.append(say("plan.dry-run"))

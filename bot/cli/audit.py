@@ -7,9 +7,9 @@ import sys
 import click
 from pydantic import JsonValue
 
+from bot.cli.evidence_lines import plain
 from bot.cli.output import emit
 from bot.settings import read_settings
-from policies.finding import Finding
 
 
 @click.group(name="audit")
@@ -29,7 +29,7 @@ def verify(*, as_json: bool) -> None:
     settings = read_settings()
     problems = audit.verify(settings.redis_url, settings.clawback_data)
     listed: list[JsonValue] = [{"code": one.code, "values": dict(one.values)} for one in problems]
-    lines = [_line(one) for one in problems] or ["the ledger is whole"]
+    lines = [plain(one) for one in problems] or ["the ledger is whole"]
     emit({"ok": not problems, "problems": listed}, as_json, lines)
     sys.exit(1 if problems else 0)
 
@@ -42,7 +42,3 @@ def export() -> None:
     settings = read_settings()
     for line in audit.export(settings.redis_url, settings.clawback_data):
         click.echo(line)
-
-
-def _line(problem: Finding) -> str:
-    return " ".join([problem.code, *(f"{key}={value}" for key, value in problem.values.items())])

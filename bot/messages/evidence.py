@@ -8,7 +8,8 @@ SENTENCES: dict[str, str] = {
         " (line {line} of the fleet file)"
     ),
     "evidence.stale": (
-        "evidence {record} is {age_s:s} old, expected at most {max_age_s:s} (line {line} of the fleet file)"
+        "evidence {record} was recorded {recorded_at:day}, expected within the last {max_age_s:s}"
+        " (line {line} of the fleet file)"
     ),
     "evidence.too-weak": (
         "evidence {record} is of class {klass}, expected at least {at_least} (line {line} of the fleet file)"
@@ -21,7 +22,9 @@ SENTENCES: dict[str, str] = {
         "evidence {record} has {repeats} runs per arm at its smallest point, expected {needed}"
         " (line {line} of the fleet file)"
     ),
-    "evidence.enough": "evidence {record} ({klass}, {age_s:s} old) is enough (line {line} of the fleet file)",
+    "evidence.enough": (
+        "evidence {record} ({klass}, recorded {recorded_at:day}) is enough (line {line} of the fleet file)"
+    ),
     # lines of the card
     "evidence.record": "evidence {record}, {klass}, {age_s:s} old, recorded by {by:who}: *{points}* {metric}, {runs}",
     "evidence.short": "evidence {record}, {klass}, {age_s:s} old: *{points}* {metric}, {runs}",

@@ -5,11 +5,14 @@
 {x:who}   a mention                      {x:at}     a moment with its second      {x:day}  with its day too
 {x:s}     a duration                     {x:sha}    the first twelve digits of a digest
 {x:words} a word of ours with blanks for its underscores
+{x:cgroup} a control group, without the way out of the place from which it is seen
+{x:files} what stands in the way in a unit's files, from the codes of the findings about them
 {x:or=..} None and an empty text are written as `..`
 """
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +22,19 @@ from bot.markup import Markup, mention
 from bot.times import clock, day_clock, duration
 
 Value = str | int | float | None
+_OUT = re.compile(r"^/?(\.\./?)+")
+# what keeps a unit from starting, or its environment from being certain; other findings about files only inform
+FILES = {
+    "envfile.missing": "an environment file that it needs does not exist",
+    "envfile.nul": "an environment file holds a NUL byte",
+    "envfile.not-utf-8": "an environment file is not utf-8",
+    "envfile.unreadable": "an environment file could not be read",
+    "unit.unreadable": "a file of the unit could not be read",
+    "unit.not-utf-8": "a file of the unit is not utf-8",
+    "unit.bad-section": "a section of the unit cannot be read",
+    "unit.manager-environment": "systemd itself may be given it",
+    "unit.passed": "it is passed on from systemd's own environment",
+}
 
 
 class Fields(string.Formatter):
@@ -38,7 +54,7 @@ class Fields(string.Formatter):
 
 def written(value: Value, way: str = "") -> str:
     """A value as the sentence shows it."""
-    if value is None or (value == "" and way.startswith("or=")):
+    if value is None or (value == "" and (way == "cgroup" or way.startswith("or="))):
         return _absent(way)
     if isinstance(value, Markup):
         return str(value)
@@ -49,6 +65,11 @@ def written(value: Value, way: str = "") -> str:
             return mention(str(value))
         case "words":
             return escape.mrkdwn(_plain(value).replace("_", " "))
+        case "cgroup":
+            return escape.mrkdwn(_OUT.sub("", str(value)) or "/")
+        case "files":
+            found = dict.fromkeys(FILES[code] for code in str(value).split("; ") if code in FILES)
+            return ", ".join(found) or "see `clawback systemd effective`"
         case "sha":
             return escape.code(str(value)[:12])
         case "s" | "at" | "day":
@@ -66,7 +87,7 @@ def written(value: Value, way: str = "") -> str:
 def _absent(way: str) -> str:
     if way.startswith("or="):
         return way.removeprefix("or=")
-    return {"value": "unset", "who": "nobody"}.get(way, "unknown")
+    return {"value": "unset", "who": "nobody", "cgroup": "an unknown place"}.get(way, "unknown")
 
 
 def _plain(value: str | float) -> str:

@@ -33,7 +33,7 @@ SENTENCES: dict[str, str] = {
         " clawback the right to read it"
     ),
     "gate.port.foreign": (
-        "port {port} of {instance} belongs to pid {pid} in {cgroup:or=an unknown unit}, expected the unit itself (main"
+        "port {port} of {instance} belongs to pid {pid} in {cgroup:cgroup}, expected the unit itself (main"
         " pid {main_pid}); end that process, then look again"
     ),
     "gate.port.older": (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
     "host.unreachable": "the host was not reached, so nothing was done there: {error}; {hint:or=try again}",
-    "host.key-refused": "the key of the host is unknown or another one, so nothing was sent: {error}; {hint:or=check}",
+    "host.key-refused": (
+        "the key of the host is unknown or another one, so it was not spoken to: {error}; {hint:or=check its key}"
+    ),
     "host.answer-lost": "the host was asked and its answer was lost: {error}; {hint:or=try again}",
     "host.refused": "the host said no: {error}; {hint:or=look at the host}",
     "host.bad-answer": "what the host answered cannot be read: {error}; {hint:or=look at the host}",
@@ -15,7 +17,8 @@ SENTENCES: dict[str, str] = {
         "{instance}: a file is not as it was when the plan was made ({message}); {hint:or=look at the file}"
     ),
     "hold.other-incarnation": (
-        "{instance} runs as pid {pid}, planned was pid {planned_pid}: somebody else restarted it; nothing was restarted"
+        "{instance} runs as pid {pid:or=none}, planned was pid {planned_pid}: it was restarted in between, not by this"
+        " change; it was left as it is"
     ),
     "hold.proof-lost": "{instance}: the value was live at its gate and is not any more",
     "undo.nothing": "no value was changed, so there was nothing to undo",

@@ -6,11 +6,11 @@ SENTENCES: dict[str, str] = {
     # before
     "plan.port-foreign": (
         "{instance}: port {port} is held by pid {pid} ({name:code}), which runs since {since:day} in"
-        " {cgroup:or=an unknown place} and is not of {unit:code}; what answers there is not the unit"
+        " {cgroup:cgroup} and is not of {unit:code}; what answers there is not the unit"
     ),
     "plan.device-held": (
         "{instance}: {device:code} is held by pid {pid} ({name:code}), which runs since {since:day} in"
-        " {cgroup:or=an unknown place} and is not of the unit; the start may find no memory there"
+        " {cgroup:cgroup} and is not of the unit; the start may find no memory there"
     ),
     "plan.devices-not-all-seen": (
         "{instance}: the open files of {n} processes may not be read, so who holds its devices is not known for certain"
@@ -59,19 +59,19 @@ SENTENCES: dict[str, str] = {
     # right before
     "hold.device-held": (
         "{instance}: {device:code} is held by pid {pid} ({name:code}), which runs since {since:day} in"
-        " {cgroup:or=an unknown place} and is not of the unit; nothing of {instance} was touched; end that process,"
+        " {cgroup:cgroup} and is not of the unit; nothing of {instance} was touched; end that process,"
         " then retry"
     ),
     # after
     "gate.port.holder": (
-        "pid {pid} is {name:code}, runs since {since:day} in {cgroup:or=an unknown place}; clawback does not end it"
+        "pid {pid} is {name:code}, runs since {since:day} in {cgroup:cgroup}; clawback does not end it"
     ),
     "gate.version-differs": (
         "what answers for {instance} says that it is version {version:code}, planned was {planned:code} ({url})"
     ),
     "gate.device-held": (
         "{device:code} is held by pid {pid} ({name:code}), which runs since {since:day} in"
-        " {cgroup:or=an unknown place} and is not of the life that was started"
+        " {cgroup:cgroup} and is not of the life that was started"
     ),
     "gate.ended.timeout-sigterm": (
         "systemd's time limit for the start: result {result}, NRestarts={restarts}; status {status} is systemd's own"

@@ -29,6 +29,14 @@ SENTENCES: dict[str, str] = {
         "{instance}: written to {path:code}, {variable:code} would still be {effective:value} instead of"
         " {wanted:value}, because {decided_by:or=nothing that was read} decides; change it there"
     ),
+    "plan.place-uncertain": (
+        "{instance}: written to {path:code}, {variable:code} would seem to be {wanted:value}, and that is not certain"
+        " ({why:files}); nothing is written in hope: make what is named readable, then ask again"
+    ),
+    "plan.would-not-start": (
+        "{instance} would not start as its files are, whatever is written to {path:code}"
+        " ({why:files}); put right what is named, then ask again"
+    ),
     "plan.unit-not-loaded": "{instance}: systemd says {load_state:code} of {unit:code}, expected `loaded`",
     "plan.not-active-now": (
         "{instance} is {state} ({result}) already before the change; what fails there is not the change's doing"
@@ -56,6 +64,7 @@ SENTENCES: dict[str, str] = {
     "plan.headline-bare-value": "*{verb} {knob} = {value}*",
     "plan.asked-by": "asked by {actor:who} · change {change}",
     "plan.because": "because {reason:code}",
+    "plan.citing": "they cite {cited:code}, which was not checked",
     "plan.dry-run": "dry run: shown, never carried out",
     "plan.now-then": "now {now:value} → then {then:value}",
     "plan.now-then-all": "now {now:value} → then {then:value} on {n} instances",

@@ -17,7 +17,7 @@ SENTENCES: dict[str, str] = {
         "{file}:{line}: the quote of {name:code} is never closed; everything to line {last_line} is its value"
     ),
     "envfile.swallowed": (
-        "{file}:{line}: the value of {name:code} goes on to line {last_line} and takes {count} assignments with it"
+        "{file}:{line}: the value of {name:code} goes on to line {last_line}; assignments that are lost in it: {count}"
     ),
     "envfile.no-expansion": "{file}:{line}: {name:code} is {value:value} as it stands, systemd expands nothing there",
     "envfile.comment-continued": (

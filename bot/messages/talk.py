@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
-    "talk.no-words": "{code:code} ({told})",
+    "talk.no-words": "this version has no sentence for {code:code}; recorded with it: {told}",
     "talk.thread-lost": (
         "the earlier thread of {change} is gone from this channel; it goes on here, and the ledger has every entry"
     ),
-    "talk.status-head": "the last {n} changes",
+    "talk.status-head": "the last {n} changes, newest first",
+    "talk.status-head-one": "one change was asked so far",
     "talk.status-none": "no change was asked yet",
     "talk.status-line": "{change} {state}: {said:code}, asked by {actor:who} {at:day}",
     "talk.status-one": "{change} is {state}",
@@ -15,6 +16,7 @@ SENTENCES: dict[str, str] = {
     "talk.listed": "{knob:code} on {instance}: desired {desired}, configured {configured:value}, live {live}",
     "talk.drift": "they differ",
     "talk.list-head": "{n} values",
+    "talk.list-head-one": "one value",
     "talk.value": "{value:value}",
     "talk.unmanaged": "unmanaged",
     "talk.not-read": "not read ({answer})",

@@ -272,3 +272,9 @@ def test_answers_fit_however_much_there_is_to_say(judge: BlockJudge) -> None:
         assert judge.blocks(list(drawn.blocks), "message") == []
         assert 0 < len(drawn.text) <= 4000
         assert all(block["type"] != "actions" for block in drawn.blocks)
+
+
+def test_what_a_revert_cites_is_shown_as_the_words_of_the_person() -> None:
+    case = json.loads((GOLDEN / "planned-revert.json").read_text(encoding="utf-8"))
+    case["events"][0]["intent"]["citing"] = ["queue_reqs > 0", "a < 1"]
+    assert "they cite `queue_reqs &gt; 0, a &lt; 1`, which was not checked" in texts(card(story_of(case)))[0]

@@ -48,7 +48,7 @@ def test_a_deleted_entry_is_named_and_the_answer_is_no(store: Store) -> None:
     _fill(Ledger(store.redis, lambda: 1000.0))
     store.redis.xdel(STREAM, "3-0")
     plain, as_json = _run("verify", REDIS_URL=store.url), _run("verify", "--json", REDIS_URL=store.url)
-    assert (plain.returncode, plain.stdout) == (1, "ledger.missing-entry seq=3\n")
+    assert (plain.returncode, plain.stdout) == (1, "entry 3 is missing\n")
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout) == {
         "ok": False,

@@ -41,7 +41,9 @@ def test_a_mention_is_made_from_ids_only() -> None:
 
 def test_a_finding_without_a_sentence_is_shown_by_its_code_and_values() -> None:
     unknown = Finding(code="future.thing", effect="note", values={"b": 2, "a": "<!here>"})
-    assert sentence(unknown) == "`future.thing` (a &lt;!here&gt;, b 2)"
+    assert sentence(unknown) == (
+        "this version has no sentence for `future.thing`; recorded with it: a &lt;!here&gt;, b 2"
+    )
     with pytest.raises(NoSentence):
         strict(unknown)
 
@@ -83,3 +85,25 @@ def test_a_duration_has_at_most_two_units(seconds: float, told: str) -> None:
 def test_a_moment_is_a_date_token_with_utc_behind_it() -> None:
     assert clock(1_764_600_000.9) == "<!date^1764600000^{time_secs}|14:40:00 UTC>"
     assert day_clock(0) == "<!date^0^{date_short_pretty} {time_secs}|1970-01-01 00:00:00 UTC>"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "shown"),
+    [
+        ("/../../init.scope", "init.scope"),
+        ("/system.slice/engine.service", "/system.slice/engine.service"),
+        ("/", "/"),
+        ("", "an unknown place"),
+        (None, "an unknown place"),
+    ],
+)
+def test_a_control_group_is_shown_plainly(cgroup: str | None, shown: str) -> None:
+    said = say("gate.port.foreign", port=1, instance="a@b", pid=2, cgroup=cgroup, main_pid=3)
+    assert f"belongs to pid 2 in {shown}, expected" in said
+
+
+def test_what_is_in_the_way_in_a_units_files_is_said_in_words() -> None:
+    values = {"instance": "a@b", "path": "/x.conf", "why": "envfile.optional-missing; envfile.missing"}
+    said = sentence(Finding(code="plan.would-not-start", effect="refuse", values={**values}))
+    assert "(an environment file that it needs does not exist)" in said
+    assert "envfile" not in said
