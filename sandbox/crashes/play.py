@@ -47,6 +47,7 @@ class Played:
     entries: list[Json] = field(default_factory=list)
     struck_at: float | None = None
     pids: list[int] = field(default_factory=list)
+    clicks: int = 0
     after_end: list[str] = field(default_factory=list)
     problem: str = ""
     took_s: float = 0.0
@@ -99,7 +100,7 @@ class Player:
                         played.pids = self.rig.strike(cell.fault)
                         played.struck_at = time.time() if played.pids else None
                     if event["kind"] == "planned" and person is None:
-                        person = threading.Thread(target=self._clicks, args=(played.change, ending), name="ben")
+                        person = threading.Thread(target=self._clicks, args=(played, ending), name="ben")
                         person.start()
                     if event["kind"] == "approval_given":
                         ending.set()
@@ -112,16 +113,17 @@ class Player:
             if person is not None:
                 person.join()
 
-    def _clicks(self, change: str, ending: threading.Event) -> None:
+    def _clicks(self, played: Played, ending: threading.Event) -> None:
         """A person who waits for the buttons, clicks, and clicks again when the client shows a failure."""
         people = self.rig.slack.people
         while not ending.is_set():
-            card = self.eyes.message(change)
+            card = self.eyes.message(played.change)
             if not card or not digests(card) or not self.rig.slack.sockets.connected:
                 ending.wait(0.02)
                 continue
             seen, told = len(people.envelopes), len(self.eyes.ephemerals(BEN))
             self.eyes.click(BEN, card, ORDER)
+            played.clicks += 1
             if all(envelope.wait(CLICK_S) for envelope in people.envelopes[seen:]):
                 while not ending.wait(0.1) and not self._unheard(told):
                     pass

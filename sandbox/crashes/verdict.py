@@ -81,7 +81,8 @@ def _ledger(player: Player, played: Played, calm: Peace, outcome: Outcome) -> No
     wanted = Counter(calm.moments)
     outcome.lost += [f"not recorded: {name}" for name in wanted if not found[name]]
     outcome.doubled += [f"recorded {n} times: {name}" for name, n in found.items() if name in wanted and n > 1]
-    strange = [name for name in found if name not in wanted and name not in MORE]
+    more = MORE | ({"click_refused"} if played.clicks > 1 else set())  # who clicks again hears that it was done
+    strange = [name for name in found if name not in wanted and name not in more]
     outcome.false += [f"recorded beside what an undisturbed run records: {name}" for name in strange]
     outcome.doubled += [f"recorded by one that woke up late: {name}" for name in played.after_end]
     outcome.false += chain_problems(player.rig.watch.everything())[:3]
