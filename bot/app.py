@@ -7,11 +7,13 @@ What was acknowledged is recorded; of what may not be recorded the person is tol
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -38,6 +40,7 @@ LISTENERS = 32  # Source: FACTS-slack 5.1, five busy listeners of the default ma
 SILENT_S = 90.0  # Source: FACTS-slack 5.8, a socket can stay open and deliver nothing; pings come every 10 s
 PING_S = 10.0
 CONNECT_PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+BOLT_READS = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET")  # what the app needs of it, it is given
 EXIT_SILENT = 75  # EX_TEMPFAIL: start me again
 
 
@@ -120,14 +123,15 @@ def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | N
 
     signing_secret: for HTTP mode; what comes over a socket is not signed.
     """
-    app = App(
-        client=make_client(None, api_url),
-        authorize=_authorize(bot_token),
-        signing_secret=signing_secret,
-        token_verification_enabled=False,
-        ssl_check_enabled=False,  # it would answer before the signature is looked at
-        listener_executor=ThreadPoolExecutor(LISTENERS, thread_name_prefix="listener"),
-    )
+    with _unread(BOLT_READS):
+        app = App(
+            client=make_client(None, api_url),
+            authorize=_authorize(bot_token),
+            signing_secret=signing_secret,
+            token_verification_enabled=False,
+            ssl_check_enabled=False,  # it would answer before the signature is looked at
+            listener_executor=ThreadPoolExecutor(LISTENERS, thread_name_prefix="listener"),
+        )
     for command in COMMANDS:
         app.command(command)(ear.command)
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(ear.action)
@@ -136,6 +140,16 @@ def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | N
         app.event(event)(ear.people)
     app.event(re.compile(".*"))(_only_acknowledged)
     return app
+
+
+@contextmanager
+def _unread(variables: tuple[str, ...]) -> Iterator[None]:
+    """Hide variables from a library that reads them itself and warns of what it does not use."""
+    hidden = {name: os.environ.pop(name) for name in variables if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def _authorize(token: str) -> Callable[..., AuthorizeResult]:

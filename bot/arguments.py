@@ -7,7 +7,7 @@ from typing import Literal
 
 from bot import spelling
 from bot.citing import expressions
-from bot.escape import shown
+from bot.escape import named, shown
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable
 from bot.words import Word
@@ -45,9 +45,7 @@ class Arguments:
         if self.rest():
             word = self._take()
             self._plain(word)
-            raise Unreadable(
-                "unexpected-word", f'"{shown(word.text)}" is not expected here', hint=f"usage: {self.usage}"
-            )
+            raise Unreadable("unexpected-word", f"{named(word.text)} is not expected here", hint=f"usage: {self.usage}")
 
     def word(self) -> str | None:
         """One plain word in lower case, or None at the end."""
@@ -178,7 +176,7 @@ class Arguments:
         option = next((one for one in OPTIONS if one == word.bare.lower()), None)
         if option is None:
             hint = did_you_mean(near(word.bare.lstrip("-"), allowed)) or f"usage: {self.usage}"
-            raise Unreadable("unexpected-word", f'"{shown(word.text)}" is not expected here', hint=hint)
+            raise Unreadable("unexpected-word", f"{named(word.text)} is not expected here", hint=hint)
         if option not in allowed:
             raise Unreadable(
                 "option-not-here", f'"{option}" does not go with this command', hint=f"usage: {self.usage}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.escape import shown
+from bot.escape import named, shown
 from bot.normalise import Unreadable
 from bot.words import Word
 
@@ -24,7 +24,7 @@ def expressions(words: list[Word]) -> tuple[str, ...]:
     open_brackets: list[str] = []
     for word in words:
         if not _ALLOWED.fullmatch(word.bare):
-            raise _refused(f'"{shown(word.bare)}" has characters that need quotes')
+            raise _refused(f"{named(word.bare)} has characters that need quotes")
         if text and not word.glued:
             text += " "
         for char in word.bare:
@@ -33,7 +33,7 @@ def expressions(words: list[Word]) -> tuple[str, ...]:
                 text, quoted = "", False
                 continue
             if quoted:
-                raise _refused(f'a comma is missing before "{shown(word.bare)}"')
+                raise _refused(f"a comma is missing before {named(word.bare)}")
             _follow(char, open_brackets)
             text += char
         if word.quoted is not None:

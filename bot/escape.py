@@ -38,6 +38,12 @@ def shown(text: str, *, limit: int = 40) -> str:
     return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"
 
 
+def named(text: str) -> str:
+    """The same in quotes, of the kind that it does not hold itself."""
+    line = shown(text)
+    return f"'{line}'" if '"' in line else f'"{line}"'
+
+
 def mrkdwn(text: str) -> str:
     """Text for a Slack mrkdwn field: `& < >` escaped, visible, and nobody is pinged by an `@here` in it.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bot.arguments import Arguments
 from bot.commands import COMMANDS, find
 from bot.commands.not_built import DEPLOY_A_REF, NOT_BUILT, not_built
-from bot.escape import shown
+from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, unwrap
 from bot.spelling import refuse_odd
@@ -98,7 +98,7 @@ def _family(words: tuple[Word, ...]) -> tuple[str | None, tuple[Word, ...]]:
     if family not in FAMILIES or first.quoted is not None:
         raise Unreadable(
             "unknown-family",
-            f'there is no command "{shown(first.text)}"',
+            f"there is no command {named(first.text)}",
             hint=did_you_mean(near(family, FAMILIES)) or "commands begin with /knob",
         )
     return family, words[1:]
@@ -130,7 +130,7 @@ def _unknown(family: str | None, word: str, first: Word) -> Unreadable:
         return _absent(DEPLOY_A_REF)  # what is no word of ours is the name of a service
     return Unreadable(
         "unknown-word",
-        f'there is no command "{shown(first.text)}"' + (f" behind {family}" if word in _WORDS and family else ""),
+        f"there is no command {named(first.text)}" + (f" behind {family}" if word in _WORDS and family else ""),
         hint=did_you_mean(tuple(_behind(family, one) for one in meant)) or "help shows what can be typed",
     )
 
@@ -152,6 +152,6 @@ def _check_help(word: str) -> None:
         raise _absent(absent)
     raise Unreadable(
         "unknown-word",
-        f'there is no command "{shown(word)}"',
+        f"there is no command {named(word)}",
         hint=did_you_mean(near(word, _WORDS)) or "help shows what can be typed",
     )

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from bot.escape import shown
+from bot.escape import named
 from policies.errors import OpsError
 
 MAX_CHARS = 2000
@@ -54,7 +54,7 @@ def unwrap(text: str) -> Unwrapped:
     if len(text) > MAX_CHARS:
         raise Unreadable(
             "too-long",
-            f'a command has at most {MAX_CHARS} characters, this one has {len(text)}: "{shown(text)}"',
+            f"a command has at most {MAX_CHARS} characters, this one has {len(text)}: {named(text)}",
             hint="shorten the text; put long explanations in a message of their own",
         )
     start = _strip(text)
@@ -89,7 +89,7 @@ def _typed_link(url: str, label: str | None) -> str:
         return label
     raise Unreadable(
         "link-differs",
-        f'the link shows "{shown(label)}" but leads to "{shown(url)}"',
+        f"the link shows {named(label)} but leads to {named(url)}",
         hint="type the text without a link",
     )
 

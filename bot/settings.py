@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -64,6 +65,29 @@ class Settings(BaseSettings):
         if not isinstance(value, SecretStr) or not value.get_secret_value():
             raise missing(variable)
         return value.get_secret_value()
+
+    def must_be_complete(self) -> None:
+        """Everything that all roles together need is set.
+
+        Raises: SettingsError naming every variable that is missing, each with its purpose.
+        """
+        checks: list[Callable[[], object]] = [self.fleet_file, self.must_log_in]
+        if self.slack_signing_secret and not self.slack_app_token:
+            checks.insert(0, self.http_address)
+        else:
+            checks.insert(0, lambda: self.secret("SLACK_APP_TOKEN"))
+        checks.insert(0, lambda: self.secret("SLACK_BOT_TOKEN"))
+        found: list[SettingsError] = []
+        for check in checks:
+            try:
+                check()
+            except SettingsError as error:
+                found.append(error)
+        if len(found) == 1:
+            raise found[0]
+        if found:
+            message = "\n  ".join(["not everything is set", *(error.message for error in found)])
+            raise SettingsError(message, hint="set them and start again; the README has the list")
 
     def must_log_in(self) -> None:
         """Some way to log in to hosts is set.

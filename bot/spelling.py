@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.escape import shown
+from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, character_name, lookalike
 from bot.words import Word
@@ -30,7 +30,7 @@ def refuse_odd(word: Word) -> None:
     """
     for index, char in enumerate(word.bare):
         if not char.isascii():
-            raise _odd(char, f'"{shown(word.bare)}", at its character {index + 1}')
+            raise _odd(char, f"{named(word.bare)}, at its character {index + 1}")
 
 
 def _odd(char: str, where: str) -> Unreadable:
@@ -51,13 +51,13 @@ def knob_name(name: str, word: Word, names: Names | None, usage: str) -> str:
     if not _NAME.fullmatch(name):
         raise Unreadable(
             "bad-name",
-            f'"{shown(name or word.text)}" is not a name, expected one like TARGET_CTAS',
+            f"{named(name or word.text)} is not a name, expected one like TARGET_CTAS",
             hint=f"usage: {usage}",
         )
     if names is not None and name not in names.knobs:
         raise Unreadable(
             "unknown-knob",
-            f'there is no knob "{shown(name)}"',
+            f"there is no knob {named(name)}",
             hint=did_you_mean(names.knob_for(name)) or "/knob list shows the knobs of this fleet",
         )
     return name
@@ -82,7 +82,7 @@ def value(name: str, bare: str, word: Word) -> str:
     if word.quoted is not None or not is_plain_value(bare):
         raise Unreadable(
             "bad-value",
-            f'the value "{shown(word.text.partition("=")[2])}" has characters that need quotes',
+            f"the value {named(word.text.partition('=')[2])} has characters that need quotes",
             hint=f'letters, digits and _.,:/@%+~- stand alone; anything else goes in quotes: {name}="..."',
         )
     return bare
@@ -103,7 +103,7 @@ def scope(word: Word, names: Names | None) -> str:
     if not _SCOPE.fullmatch(typed):
         raise Unreadable(
             "bad-scope",
-            f'"{shown(typed)}" is not a scope',
+            f"{named(typed)} is not a scope",
             hint="expected a service, a host or service@host, as in decode@gpu1",
         )
     if names is None:
@@ -117,7 +117,7 @@ def scope(word: Word, names: Names | None) -> str:
     if typed not in known:
         raise Unreadable(
             "unknown-scope",
-            f'there is no service, host or instance "{shown(typed)}"',
+            f"there is no service, host or instance {named(typed)}",
             hint=did_you_mean(near(typed, known)) or _places(names),
         )
     return typed
@@ -131,13 +131,11 @@ def order(word: Word, names: Names | None) -> str:
     """
     typed = word.bare
     if not _ORDER.fullmatch(typed):
-        raise Unreadable(
-            "bad-order", f'"{shown(typed)}" is not a restart order', hint="expected a name like co-restart"
-        )
+        raise Unreadable("bad-order", f"{named(typed)} is not a restart order", hint="expected a name like co-restart")
     if names is not None and typed not in names.orders:
         raise Unreadable(
             "unknown-order",
-            f'there is no restart order "{shown(typed)}"',
+            f"there is no restart order {named(typed)}",
             hint=did_you_mean(near(typed, names.orders))
             or f"this fleet has {', '.join(sorted(names.orders)) or 'none'}",
         )
@@ -155,6 +153,6 @@ def change_id(word: Word) -> str:
     nearly = _NEARLY_CHANGE.fullmatch(word.bare)
     raise Unreadable(
         "bad-change",
-        f'"{shown(word.text)}" is not a change, expected a number like C-142',
+        f"{named(word.text)} is not a change, expected a number like C-142",
         hint=f"did you mean C-{nearly[1]}?" if nearly else "status shows the changes that are open",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.escape import shown
+from bot.escape import named
 from bot.normalise import EM_DASHES, Unreadable, blank_or_none, plain_dash, refuse_control
 
 # which characters end a text that began with the key; keyboards make these pairs of " and ' in different languages
@@ -125,13 +125,13 @@ def _quoted(text: str, opened: int) -> tuple[str, int]:
     if end is None:
         raise Unreadable(
             "unclosed-quote",
-            f'the quote at character {opened + 1} does not end: "{shown(text[opened + 1 :])}"',
+            f"the quote at character {opened + 1} does not end: {named(text[opened + 1 :])}",
             hint=f"add {chr(34)} at the end of the text",
         )
     if end + 1 < len(text) and not _ends_word(text, end + 1):
         raise Unreadable(
             "text-after-quote",
-            f'a blank is missing after the quote that ends at character {end + 1}, before "{shown(text[end + 1 :])}"',
+            f"a blank is missing after the quote that ends at character {end + 1}, before {named(text[end + 1 :])}",
             hint='a quoted text stands alone; inside "..." write \\" for a quote, or use \'...\' around it',
         )
     return _content(text[opened + 1 : end], opened + 1, escapes=opener == '"'), end + 1

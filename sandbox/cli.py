@@ -1,4 +1,4 @@
-"""`clawback demo`: the story on the sandbox, in the terminal, with the thread as its transcript."""
+"""play the story on a local Slack workspace and fleet, all on this machine; then stay in it in a browser"""
 
 from __future__ import annotations
 

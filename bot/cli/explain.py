@@ -59,5 +59,12 @@ def _lines(reading: Reading) -> list[str]:
     lines = [f"read as: {reading.normalised}"]
     if reading.command is not None:
         fields = reading.command.model_dump(mode="json", exclude_defaults=True)
-        lines += [f"  kind: {reading.command.kind}", *(f"  {name}: {value}" for name, value in fields.items())]
+        lines += [
+            f"  kind: {reading.command.kind}",
+            *(f"  {name}: {_text(value)}" for name, value in fields.items() if name != "kind"),
+        ]
     return lines
+
+
+def _text(value: JsonValue) -> str:
+    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)

@@ -36,8 +36,8 @@ COMMANDS: dict[str, Entry] = {
     "fleet": Entry("bot.cli.fleet:command", "check a fleet file"),
     "systemd": Entry("bot.cli.systemd:command", "the value a unit would start with, and the line that decides it"),
     "proof": Entry("bot.cli.proof:command", "whether a process and its children have a variable"),
-    "evidence": Entry("bot.cli.evidence:command", "read benchmark results and judge an A/B"),
-    "audit": Entry("bot.cli.audit:command", "verify, export and rebuild the ledger"),
+    "evidence": Entry("bot.cli.evidence:command", "read benchmark results, judge an A/B, record and list evidence"),
+    "audit": Entry("bot.cli.audit:command", "verify and export the ledger"),
 }
 
 

@@ -27,7 +27,7 @@ def command(text: str, pose: str | None, *, wait: bool, yes: bool, as_json: bool
     """Say TEXT as you would in chat, for example "restore TARGET_CTAS=512" or "status C-7".
 
     You are the Slack user to whom `people` of the fleet file maps your user name. Exits 0 when it was accepted (with
-    --wait: when it came to a good end), 1 when the answer is no, 2 when TEXT cannot be read.
+    --wait: when it came to a good end), 1 when the answer is no or TEXT is no command.
     """
     terminal = talk.open_terminal(pose, as_json=as_json)
     reading = parse(text, names=Names.of(terminal.wiring.fleet))
@@ -47,7 +47,7 @@ def _unreadable(reading: Reading, *, as_json: bool) -> NoReturn:
     message, hint, code = (error.message, error.hint, error.code) if error else ("nothing was said", "", "empty")
     emit({"error": {"code": code, "message": message, "hint": hint}}, as_json, [])
     click.echo(f"clawback: {message}\n  {hint}", err=True)
-    sys.exit(2)
+    sys.exit(1)
 
 
 def _answer(terminal: talk.Terminal, question: Asked) -> NoReturn:

@@ -128,8 +128,8 @@ def command() -> None:
     set_up_log()
     settings = read_settings()
     # said here once, before six children say it
+    settings.must_be_complete()
     settings.listens_by()
-    settings.must_log_in()
     load_fleet(settings.fleet_file())
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

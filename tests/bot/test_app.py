@@ -201,3 +201,13 @@ def test_slack_that_is_away_at_the_start_is_waited_for(slack: SlackSandbox, stor
         assert slack.people.wait_for(lambda: slack.sockets.connected, 30)
         assert bot.code == []
     assert bot.code == [0]
+
+
+def test_the_token_in_the_environment_draws_no_warning(
+    store: Store, slack: SlackSandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", slack.bot_token)
+    ear = Ear(Inbox(store.redis), Doorbell(store.redis), Answerer(make_client(slack.bot_token, slack.base_url)))
+    build_app(slack.bot_token, slack.base_url, ear)
+    assert caplog.messages == []
+    assert os.environ["SLACK_BOT_TOKEN"] == slack.bot_token

@@ -163,3 +163,10 @@ def test_emit_prints_one_document_or_lines(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out) == {"ok": True, "text": "grün"}
     emit({"ok": True}, False, ["one", "two"])
     assert capsys.readouterr().out == "one\ntwo\n"
+
+
+def test_explain_says_each_thing_once_and_quotes_once() -> None:
+    assert run("explain", "confirm C-1").stdout == "read as: confirm C-1\n  kind: confirm\n  change: C-1\n"
+    said = run("explain", '"sett" X').stdout
+    assert '""' not in said
+    assert said.startswith("not a command (unknown-word): there is no command '\"sett\"'\n")

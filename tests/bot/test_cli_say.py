@@ -236,7 +236,7 @@ def test_a_restart_is_said_here_as_in_chat(desk: Desk) -> None:
     assert "/deploy restart decode" in desk.run(ANA, "status").stdout
     assert "Restart decode" in desk.run(ANA, "status", "C-1").stdout
     code, told = desk.json(ANA, "say", "/deploy restart decod", "--yes")
-    assert (code, told["error"]["hint"]) == (2, "did you mean decode?")
+    assert (code, told["error"]["hint"]) == (1, "did you mean decode?")
     code, told = desk.json(ANA, "explain", "/deploy restart decode via co-restart")
     assert (code, told["intent"]["kind"], told["intent"]["order"]) == (0, "restart", "co-restart")
 
@@ -279,7 +279,7 @@ def test_nobody_is_asked_where_nobody_sits(desk: Desk) -> None:
 )
 def test_what_cannot_be_read_is_told_as_explain_tells_it(desk: Desk, text: str, code: str) -> None:
     status, told = desk.json(ANA, "say", text)
-    assert (status, told["error"]["code"]) == (2, code)
+    assert (status, told["error"]["code"]) == (1, code)
 
 
 def test_what_had_to_be_normalised_is_echoed(desk: Desk) -> None:

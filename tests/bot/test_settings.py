@@ -26,6 +26,19 @@ def test_a_missing_variable_is_named_with_its_purpose() -> None:
         settings.must_log_in()
 
 
+def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings().must_be_complete()
+    for variable in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "CLAWBACK_FLEET", "CLAWBACK_SSH_KEY"):
+        assert f"\n  {variable} is not set, expected " in caught.value.message
+    for variable in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "CLAWBACK_FLEET", "CLAWBACK_SSH_KEY"):
+        monkeypatch.setenv(variable, "x")
+    with pytest.raises(SettingsError, match=r"^CLAWBACK_HTTP is not set"):
+        read_settings().must_be_complete()
+    monkeypatch.setenv("CLAWBACK_HTTP", "127.0.0.1:0")
+    read_settings().must_be_complete()
+
+
 def test_an_empty_variable_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "")
     with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN"):
