@@ -134,7 +134,8 @@ def unit(
         "control_group": f"/system.slice/{name}", "exec_start": ("/opt/sgl/bin/python",), "incarnation": life(pid),
         "fragment": file_text(f"/etc/systemd/system/{name}", fragment),
         "dropins": tuple(file_text(f"{folder}/{key}", found[key]) for key in sorted(found)),
-        "loaded_dropins": tuple(f"{folder}/{key}" for key in found), "env_files": tuple(file_text(path, text) for path, text in (env_files or {}).items()),
+        "loaded_dropins": tuple(f"{folder}/{key}" for key in found),
+        "env_files": tuple(file_text(path, text) for path, text in (env_files or {}).items()),
         "unset_environment": (), "manager_environment": {}, "dropin_path": f"{folder}/zz-clawback.conf",
         "processes": (process(running, pid=pid),), "port": None, "http": (),
     }  # fmt: skip

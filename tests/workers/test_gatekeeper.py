@@ -12,7 +12,7 @@ from policies.fleet import Fleet, Host, HttpCheck, Service, Timing
 from policies.plan import RestartStep
 from tests.policies.builders import unit
 from workers import gatekeeper
-from workers.executors.answers import HttpAsk, Since, Waited
+from workers.executors.answers import HttpAsk, LogAsk, Since, Waited
 from workers.gatekeeper import Aim, Answer, Gatekeeper
 from workers.hosts import Hosts, Seen
 from workers.issued import Issued
@@ -76,7 +76,11 @@ class ScriptedHosts(Hosts):
         return self.host
 
     def observe(
-        self, instances: Sequence[str], variables: Sequence[str], probes: dict[str, Sequence[HttpAsk]] | None = None
+        self,
+        instances: Sequence[str],
+        variables: Sequence[str],
+        probes: dict[str, Sequence[HttpAsk]] | None = None,
+        log: LogAsk | None = None,
     ) -> Seen:
         seen = self.facts.pop(0) if len(self.facts) > 1 else self.facts[0]
         return Seen({"decode@gpu1": seen}, {})
