@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
 from pydantic import JsonValue, ValidationError
 
 from policies.errors import OpsError
-from policies.evidence import Summary
+from policies.evidence import Point, Summary
 
 PERCENT = re.compile(r"(?P<sign>[+\-−])\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*%")
 LOAD = re.compile(r"[Cc]?(?P<concurrency>[0-9]{1,6})")
@@ -81,7 +82,8 @@ def read_summary(text: str, file: str, knob: str) -> Summary:
     try:
         return Summary.model_validate(document)
     except ValidationError as error:
-        problems = [f"{file}: {_path(e['loc'])}: {e['msg'].lower()}" for e in error.errors(include_url=False)]
+        found = [(e["loc"], e["type"], e["msg"].lower()) for e in error.errors(include_url=False)]
+        problems = [f"{file}: {_path(loc)}: {said}{_meant(loc, kind)}" for loc, kind, said in found]
         raise SummaryError("\n".join(problems), hint="see `clawback evidence record --help` for an example") from error
 
 
@@ -117,6 +119,15 @@ def _point(file: str, load: object, point: JsonValue) -> dict[str, JsonValue]:
         raise SummaryError(f"{file}: point `{load}`: `{point}` is no change in percent, expected such as `+12.8 %`")
     percent = float(change["number"]) * (1 if change["sign"] == "+" else -1)
     return {"concurrency": concurrency, "ratio": round(1 + percent / 100, 10)}
+
+
+def _meant(loc: tuple[int | str, ...], kind: str) -> str:
+    """The key of a summary or of a point that a misspelt one looks like."""
+    known = {1: tuple(Summary.model_fields), 3: tuple(Point.model_fields)}.get(len(loc), ())
+    if kind != "extra_forbidden":
+        return ""
+    near = get_close_matches(str(loc[-1]), known, n=1)
+    return f", did you mean `{near[0]}`?" if near else ""
 
 
 def _path(loc: tuple[int | str, ...]) -> str:

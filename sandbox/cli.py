@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from policies.errors import OpsError
 from sandbox.fleet.document import KNOB
 from sandbox.fleet.units import unit_name
 from sandbox.screen import Line, clean, page, summary, transcript
-from sandbox.stage import CHANNEL, ROLES, Stage
+from sandbox.stage import ANA, BEN, CHANNEL, ROLES, Stage
 from sandbox.story import Story, in_words
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -70,6 +72,11 @@ class Run:
     shown: bool = False
     code: int = 1
 
+    @property
+    def keeps(self) -> bool:
+        """The folder stays: it was asked for, or a check did not hold."""
+        return self.keep or self.code == 1
+
     def go(self, *, port: int, real_time: bool, pause_before: str | None, stays: bool) -> int:
         """Boot, play, show, clean up; the exit status."""
         stage = Stage(self.folder, port=port, real_time=real_time)
@@ -78,7 +85,7 @@ class Run:
         try:
             problem = self.play(stage, story)
             if not problem and stays:
-                stay(stage)
+                stay(stage, keeps=self.keeps)
         except Interrupted as asked:
             problem, self.code = f"interrupted by {asked}", 128 + asked.number
         finally:
@@ -90,7 +97,7 @@ class Run:
         if self.as_json and not self.shown:
             story.fail_rest(f"not reached: {problem}")
             self.show(story, transcript(stage))
-        if self.keep or left or self.code == 1:
+        if self.keeps or left:
             click.echo(f"kept: {self.folder}", err=True)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -162,14 +169,19 @@ def pause(stage: Stage, where: str, wanted: str | None) -> None:
         sys.stdin.readline()
 
 
-def stay(stage: Stage) -> None:
+def stay(stage: Stage, *, keeps: bool) -> None:
     """Keep everything running until a signal asks for the end."""
+    ends = "ends it and keeps its folder" if keeps else "ends it and removes everything"
     lines = (
-        "everything stays up, with the story played; Ctrl-C ends it and removes everything",
+        f"everything stays up, with the story played; Ctrl-C {ends}",
         f"  open   {page_of(stage, 'ana')}",
         "  act    as ana or ben, chosen at the top; ana asks, ben may approve",
         f"  type   /knob list, /knob verify {KNOB}, /deploy restart decode, /knob help",
         f"  files  {stage.folder}",
+        "from another terminal, after these lines:",
+        *(f"  {line}" for line in exports(stage.environment())),
+        f'  clawback say "restart decode" --as {ANA} --yes, clawback confirm C-3 --as {BEN} --yes',
+        "  clawback status --follow C-3, clawback audit verify, clawback evidence list",
     )
     click.echo("\n".join(lines), err=True)
     try:
@@ -177,6 +189,12 @@ def stay(stage: Stage) -> None:
             time.sleep(1)
     except Interrupted:
         return
+
+
+def exports(environment: Mapping[str, str]) -> list[str]:
+    """What a shell has to be told so that `clawback` there speaks to this demo."""
+    told = {name: value for name, value in environment.items() if name.startswith(("SLACK_", "CLAWBACK_"))}
+    return [f"export {name}={shlex.quote(value)}" for name, value in told.items()]
 
 
 def page_of(stage: Stage, who: str) -> str:

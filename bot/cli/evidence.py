@@ -189,6 +189,8 @@ def record(file: Path, knob: str, *, as_json: bool) -> None:
     metric: output_throughput
     points: {C64: +12.8 %, C96: +5.7 %, C80: +1.2 %}
     correctness: {compared: 200, differing: 0}
+
+    Exits 1 when this very file is recorded for the knob already, 2 when it cannot be read.
     """
     from bot.cli.store import open_from_terminal  # the store and its vendors are not loaded to read a file
     from bot.person import os_user
@@ -197,16 +199,22 @@ def record(file: Path, knob: str, *, as_json: bool) -> None:
         with file.open("rb") as source:
             data = source.read(MAX_BYTES + 1)
         text = data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"`{file}` cannot be read: {error}", hint="give a utf-8 file") from error
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise SettingsError(f"`{file}` cannot be read ({why})", hint="give the path of a typed summary") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"`{file}` is not utf-8", hint="save it as utf-8") from error
     summary = read_summary(text, str(file), knob)
     wiring = open_from_terminal()
     if knob not in wiring.fleet.knobs:
         known = ", ".join(wiring.fleet.knobs)
         raise SettingsError(f"there is no knob `{knob}` in the fleet file", hint=f"known: {known}")
-    stored = wiring.client.record_evidence(
-        summary, by=os_user(), source=file.name, sha256=hashlib.sha256(data).hexdigest()
-    )
+    sha256 = hashlib.sha256(data).hexdigest()
+    already = next((one.id for one in wiring.client.evidence(knob) if one.sha256 == sha256), None)
+    if already is not None:
+        emit({"id": already, "already": True}, as_json, [f"already recorded as {already}"])
+        sys.exit(1)
+    stored = wiring.client.record_evidence(summary, by=os_user(), source=file.name, sha256=sha256)
     emit({"id": stored.id, "class": stored.klass}, as_json, [f"recorded {_line(stored)}"])
 
 

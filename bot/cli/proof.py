@@ -146,6 +146,9 @@ def command(folder: Path, pid: int, wanted: str, *, as_json: bool) -> None:
     except OSError as error:
         raise click.UsageError(f"'{folder}' cannot be read: {(error.strerror or 'unknown').lower()}") from error
     children, warning = tree.family(pid)
+    absent = pid not in tree.pids
+    if absent:
+        warning = f"there is no process {pid} below '{folder}'"
     processes = [_asked(tree, p, variable, main=p == pid) for p in (pid, *children)]
     verdict = environment_verdict(value, processes)
     emit(
@@ -157,9 +160,16 @@ def command(folder: Path, pid: int, wanted: str, *, as_json: bool) -> None:
             "warnings": [warning] if warning else [],
         },
         as_json,
-        [*([f"warning: {warning}"] if warning else []), *_lines(value, processes), summary(verdict, value, processes)],
+        _told(warning, absent, value, processes, verdict),
     )
     sys.exit(0 if verdict == "live" else 1)
+
+
+def _told(warning: str | None, absent: bool, value: str | None, processes: list[ProcessEnv], verdict: str) -> list[str]:
+    end = summary(verdict, value, processes)
+    if absent:
+        return [f"{warning}", end]
+    return [*([f"warning: {warning}"] if warning else []), *_lines(value, processes), end]
 
 
 def _asked(tree: ProcTree, pid: int, variable: str, *, main: bool) -> ProcessEnv:

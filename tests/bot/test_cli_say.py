@@ -331,3 +331,19 @@ def test_a_change_that_does_not_exist_is_a_no(desk: Desk, words: tuple[str, ...]
 @pytest.mark.parametrize("words", [("confirm", "seven"), ("status", "C-x"), ("status", "--follow"), ("confirm",)])
 def test_what_is_no_change_is_unreadable(desk: Desk, words: tuple[str, ...]) -> None:
     assert desk.run(BEN, *words).exit_code == 2
+
+
+def test_the_same_file_is_recorded_once_for_a_knob(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "ab.yaml"
+    file.write_text("value: 512\npoints: {C64: +12.8 %}\n")
+    assert desk.json(ANA, "evidence", "record", str(file), "--knob", "TARGET_CTAS") == (
+        0,
+        {"id": "ab-1", "class": "observed"},
+    )
+    again = desk.run(ANA, "evidence", "record", str(file), "--knob", "TARGET_CTAS")
+    assert (again.exit_code, again.stdout) == (1, "already recorded as ab-1\n")
+    assert len(desk.wiring.client.evidence()) == 1
+    nope = desk.run(ANA, "evidence", "record", str(tmp_path / "nope"), "--knob", "TARGET_CTAS")
+    assert nope.exit_code == 2
+    assert "cannot be read (no such file or directory)" in nope.stderr
+    assert "Errno" not in nope.stderr

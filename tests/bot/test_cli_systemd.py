@@ -257,6 +257,7 @@ def test_a_permission_and_a_process_that_is_gone_are_two_more_answers(tmp_path: 
     gone = prove(tmp_path, 99, f"{KNOB}=512")
     assert gone[0] == 1
     assert (gone[1]["verdict"], gone[1]["processes"][0]["answer"]) == ("unproven", "vanished")
+    assert gone[1]["warnings"] == [f"there is no process 99 below '{tmp_path}'"]
 
 
 def test_a_zombie_has_vanished(tmp_path: Path) -> None:

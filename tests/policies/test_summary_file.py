@@ -119,6 +119,7 @@ def test_a_point_is_a_change_in_percent(typed: str, ratio: float) -> None:
         ("value: 512\npoints: {C64: {ratio: .nan}}", "points.0.ratio"),
         ("value: 512\npoints: {C64: {ratio: 1, n_a: 0}}", "points.0.n_a: input should be greater than or equal to 1"),
         ("value: 512\npoints: {C64: {n: 3}}", "points.0.n: extra inputs are not permitted"),
+        (f"value: 512\nbasline: 1\n{POINTS}", "basline: extra inputs are not permitted, did you mean `baseline`?"),
         (f"value: 512\nsurprise: 1\n{POINTS}", "surprise: extra inputs are not permitted"),
         (f"value: 512\nknob: OTHER\n{POINTS}", "knob is `OTHER`, asked for `TARGET_CTAS`"),
         (f"value: 512\ncorrectness: {{compared: 0, differing: 0}}\n{POINTS}", "correctness.compared"),
