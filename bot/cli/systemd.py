@@ -192,6 +192,6 @@ def _lines(answer: Effective, warnings: list[Finding]) -> list[str]:
     shown = "unset" if answer.value is None else f"= {answer.value!r}"
     place = answer.decided_by
     by = f", decided by {place.file}:{place.line}" if place is not None else ", nothing sets it"
-    lines = [f"{answer.variable} {shown}{by}"]
+    lines = [f"{answer.variable} {shown}{by}{'' if answer.certain else ' (not certain)'}"]
     lines += [f"  overridden: {o.value!r} of {o.file}:{o.line}" for o in answer.overridden]
     return [*lines, *(f"  {w.effect}: {plain(w)}" for w in warnings)]

@@ -32,8 +32,6 @@ FILES = {
     "unit.unreadable": "a file of the unit could not be read",
     "unit.not-utf-8": "a file of the unit is not utf-8",
     "unit.bad-section": "a section of the unit cannot be read",
-    "unit.manager-environment": "systemd itself may be given it",
-    "unit.passed": "it is passed on from systemd's own environment",
 }
 
 

@@ -42,6 +42,14 @@ SENTENCES: dict[str, str] = {
     "unit.specifier-unknown": "{file}:{line}: {message}",
     "unit.path-not-absolute": "{file}:{line}: {message}",
     "unit.path-not-normalized": "{file}:{line}: {message}",
+    "unit.manager-environment": (
+        "{file}:{line}: DefaultEnvironment= of systemd itself gives {name:code} = {value:value}, and nothing in the"
+        " unit overrides it: the value may come from there"
+    ),
+    "unit.passed": (
+        "{file}:{line}: PassEnvironment= takes {name:code} from systemd's own environment, which these files do"
+        " not show"
+    ),
     "unit.masked": "{unit:code} is masked: systemd will not start it",
     "unit.will-not-start": "{unit:code} will not start as its files are",
 }

@@ -12,6 +12,8 @@ from fnmatch import translate
 from typing import Protocol
 
 from policies.facts import FileText
+from policies.finding import Finding
+from policies.systemd import unitfile, words
 from policies.systemd.effective import Effective, decide, is_pattern
 from policies.systemd.settings import Settings, read
 from policies.systemd.specifiers import SYSTEM
@@ -31,6 +33,7 @@ SEARCH_PATH = (
     "/lib/systemd/system",
     "/run/systemd/generator.late",
 )
+MANAGER_FOLDERS = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
 _UNIT_NAME = re.compile(r"[A-Za-z0-9:_.\\-]+(?:@[A-Za-z0-9:_.\\@-]*)?\.service")
 
 
@@ -148,8 +151,57 @@ def expand(tree: Tree, pattern: str) -> list[str]:
 def effective_in(
     tree: Tree, files: UnitFiles, variable: str, manager_env: Mapping[str, str] | None = None
 ) -> Effective | None:
-    """The value with which the unit of this tree would start; None when there is no such unit."""
+    """The value with which the unit of this tree would start; None when there is no such unit.
+
+    `manager_env` None: systemd's own environment is not known, and where a value may come from it that is said.
+    """
     if files.fragment is None:
         return None
     settings = read(files.fragment, files.dropins, files.name, SYSTEM)
-    return decide(settings, env_files(tree, settings), variable, manager_env or {})
+    found = decide(settings, env_files(tree, settings), variable, manager_env or {})
+    removed = found.decided_by is not None and found.decided_by in {one.place for one in settings.unset}
+    if manager_env is not None or found.value is not None or removed:
+        return found  # whatever the manager has is weaker than the unit
+    told = [*_default_environment(tree, variable), *_passed(settings, variable)]
+    if not told:
+        return found
+    return found.model_copy(update={"certain": False, "warnings": (*found.warnings, *told)})
+
+
+def _passed(settings: Settings, variable: str) -> list[Finding]:
+    places = [one.place for one in settings.passed if one.word == variable]
+    return [_may_come_from("unit.passed", place.file, place.line, variable) for place in places[-1:]]
+
+
+def _default_environment(tree: Tree, variable: str) -> list[Finding]:
+    """The last assignment of the variable by DefaultEnvironment= in the manager's own files.
+
+    Source: systemd-system.conf(5); drop-ins of all folders are read after the main file, sorted by name.
+    """
+    folders = [
+        (f"{base}/system.conf.d", name) for base in MANAGER_FOLDERS for name in tree.names(f"{base}/system.conf.d")
+    ]
+    chosen: dict[str, str] = {}
+    for folder, name in folders:
+        if name.endswith(".conf"):
+            chosen.setdefault(name, f"{folder}/{name}")
+    main = next((f"{base}/system.conf" for base in MANAGER_FOLDERS if "system.conf" in tree.names(base)), None)
+    found: list[Finding] = []
+    for path in [*([main] if main else []), *(chosen[name] for name in sorted(chosen))]:
+        # the same syntax as a unit's, in a section of another name
+        text = (tree.read(path).text or "").replace("[Manager]", "[Service]")
+        for directive in unitfile.parse(text, path).directives:
+            if directive.key != "DefaultEnvironment":
+                continue
+            if not directive.value:
+                found = []
+            for word in words.split(directive.value).words:
+                name, equals, value = word.text.partition("=")
+                if equals and name == variable:
+                    line = directive.line_at(word.offset)
+                    found = [_may_come_from("unit.manager-environment", path, line, variable, value=value)]
+    return found
+
+
+def _may_come_from(code: str, file: str, line: int, name: str, **values: str) -> Finding:
+    return Finding(code=code, effect="warn", values={"file": file, "line": line, "name": name, **values})

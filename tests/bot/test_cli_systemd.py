@@ -66,6 +66,43 @@ def test_the_drop_in_lost_to_the_environment_file(tmp_path: Path) -> None:
     assert warning["message"].startswith("/etc/sgl/prefill-0.env does not exist")
 
 
+def test_a_value_that_systemd_itself_may_give_is_not_said_to_be_unset_for_certain(tmp_path: Path) -> None:
+    unit = f"[Service]\nPassEnvironment=HOME {KNOB}\nExecStart=/bin/x\n"
+    root = put(
+        tmp_path,
+        {
+            "/etc/systemd/system/x.service": unit,
+            "/etc/systemd/system.conf": f"[Manager]\nDefaultEnvironment=A=1 \\\n  {KNOB}=64\n",
+            "/etc/systemd/system.conf.d/10-env.conf": f'[Manager]\nDefaultEnvironment="{KNOB}=96"\n',
+        },
+    )
+    said = json.loads(effective(root, "x", KNOB, "--json").stdout)
+    assert (said["value"], said["certain"]) == (None, False)
+    assert [(w["code"], w["file"], w["line"]) for w in said["warnings"]] == [
+        ("unit.manager-environment", "/etc/systemd/system.conf.d/10-env.conf", 2),
+        ("unit.passed", "/etc/systemd/system/x.service", 2),
+    ]
+    assert "`96`" in said["warnings"][0]["message"]
+    for line in (f"Environment={KNOB}=1", f"UnsetEnvironment={KNOB}"):
+        put(root, {"/etc/systemd/system/x.service": f"{unit}{line}\n"})
+        said = json.loads(effective(root, "x", KNOB, "--json").stdout)
+        assert (said["certain"], said["warnings"]) == (True, [])
+
+
+def test_a_line_of_default_environment_that_goes_on_is_read(tmp_path: Path) -> None:
+    root = put(
+        tmp_path,
+        {
+            "/etc/systemd/system/x.service": "[Service]\nExecStart=/bin/x\n",
+            "/usr/lib/systemd/system.conf.d/a.conf": f"[Manager]\nDefaultEnvironment=A=1 \\\n  {KNOB}=64\n",
+        },
+    )
+    result = effective(root, "x", KNOB)
+    assert result.exit_code == 0
+    assert "/usr/lib/systemd/system.conf.d/a.conf:3: DefaultEnvironment= of systemd itself gives" in result.stdout
+    assert "not certain" in result.stdout
+
+
 def test_unset_environment_in_any_drop_in_leaves_it_unset(tmp_path: Path) -> None:
     place = "/run/systemd/system/sgl-prefill@0.service.d/10-off.conf"
     result = effective(
