@@ -20,7 +20,7 @@ from policies.errors import OpsError
 from sandbox.fleet.document import KNOB
 from sandbox.fleet.units import unit_name
 from sandbox.screen import Line, clean, page, summary, transcript
-from sandbox.stage import ANA, BEN, CHANNEL, ROLES, Stage
+from sandbox.stage import CHANNEL, ROLES, Stage
 from sandbox.story import Story, in_words
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -180,7 +180,7 @@ def stay(stage: Stage, *, keeps: bool) -> None:
         f"  files  {stage.folder}",
         "from another terminal, after these lines:",
         *(f"  {line}" for line in exports(stage.environment())),
-        f'  clawback say "restart decode" --as {ANA} --yes, clawback confirm C-3 --as {BEN} --yes',
+        '  clawback say "restart decode" --as ana --yes, clawback confirm C-3 --as ben --yes',
         "  clawback status --follow C-3, clawback audit verify, clawback evidence list",
     )
     click.echo("\n".join(lines), err=True)
