@@ -8,7 +8,7 @@ SENTENCES: dict[str, str] = {
     "abtest.no-metric": "{metric:code} is not in a run of arm {arm} ({file}), expected one of: {known}",
     "abtest.no-direction": "{metric:code} has no better direction, expected a throughput or a latency",
     "abtest.zero": "{metric:code} is 0 in a run of arm {arm} ({file}): no ratio can be formed",
-    "abtest.unread": "{n} places of the files could not be read, the first is {first}",
+    "abtest.unread": "could not be read: {n:n=place} of the files, the first is {first}",
     "abtest.same-run": "the run of {file} line {line} stands {where}: an observation counts once",
     "abtest.mixed-arms": "arm {arm} mixes runs that their file tells apart: {named}",
     "abtest.format": "the arms are results of different tools: A {a}, B {b}; their metrics are not defined alike",

@@ -4,6 +4,7 @@
 {x:code}  the same in a code span        {x:value}  a knob's value in a code span; None is `unset`
 {x:who}   a mention                      {x:at}     a moment with its second      {x:day}  with its day too
 {x:s}     a duration                     {x:sha}    the first twelve digits of a digest
+{x:n=time} a number with what it counts: `1 time`, `3 times`
 {x:words} a word of ours with blanks for its underscores
 {x:cgroup} a control group, without the way out of the place from which it is seen
 {x:files} what stands in the way in a unit's files, from the codes of the findings about them
@@ -75,6 +76,9 @@ def written(value: Value, way: str = "") -> str:
                 message = f"{way!r} writes numbers, not {value!r}"
                 raise ValueError(message)  # noqa: TRY004 - a template does not fit, whatever the type
             return {"s": duration, "at": clock, "day": day_clock}[way](value)
+        case _ if way.startswith("n="):
+            noun = way.removeprefix("n=")
+            return escape.mrkdwn(f"{_plain(value)} {noun if value == 1 else f'{noun}s'}")
         case _ if way == "" or way.startswith("or="):
             return escape.mrkdwn(_plain(value))
         case _:

@@ -9,7 +9,7 @@ SENTENCES: dict[str, str] = {
         "{instance} still runs as pid {new_pid}, expected another process than {old_pid}: what answers is the old one"
     ),
     "gate.incarnation.crash-loop": (
-        "{instance} was started again {restarts} times by systemd within {waited_s:s} ({state}, {result}), expected"
+        "{instance} was started again {restarts:n=time} by systemd within {waited_s:s} ({state}, {result}), expected"
         " none; look at its journal"
     ),
     "gate.incarnation.start-timeout": (

@@ -24,8 +24,8 @@ SENTENCES: dict[str, str] = {
         " {interval_s:s}), so a start that fails is tried without end"
     ),
     "plan.start-limit-near": (
-        "{instance} was restarted {recent} times by clawback within {interval_s:s}, and systemd refuses the start after"
-        " {burst} of them; wait, or run `systemctl reset-failed`"
+        "{instance} was restarted {recent:n=time} by clawback within {interval_s:s}, and systemd refuses the start"
+        " after {burst} of them; wait, or run `systemctl reset-failed`"
     ),
     "plan.start-timeout-below-boot": (
         "{instance}: systemd stops waiting for the start after {timeout_start_s:s}, a boot takes {boot_s:s} (n={n}"

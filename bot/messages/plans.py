@@ -42,7 +42,7 @@ SENTENCES: dict[str, str] = {
         "{instance} is {state} ({result}) already before the change; what fails there is not the change's doing"
     ),
     "plan.crash-looping": (
-        "{instance} was started again {restarts} times by systemd already before the change; look at its journal first"
+        "{instance} was started again {restarts:n=time} by systemd already before the change; look at its journal first"
     ),
     "plan.start-timeout-short": (
         "{instance}: systemd stops waiting for the start after {timeout_start_s:s}, a boot may take {boot_s:s};"
@@ -67,9 +67,9 @@ SENTENCES: dict[str, str] = {
     "plan.citing": "they cite {cited:code}, which was not checked",
     "plan.dry-run": "dry run: shown, never carried out",
     "plan.now-then": "now {now:value} → then {then:value}",
-    "plan.now-then-all": "now {now:value} → then {then:value} on {n} instances",
+    "plan.now-then-all": "now {now:value} → then {then:value} on {n:n=instance}",
     "plan.now-then-one": "{instance}: now {now:value} → then {then:value}",
-    "plan.more-instances": "... {n} more instances",
+    "plan.more-instances": "... {n:n=more instance}",
     "plan.brought-set": "set {age_s:s} ago by {actor:who} ({change})",
     "plan.brought-restore": "restored {age_s:s} ago by {actor:who} ({change})",
     "plan.brought-revert": "reverted {age_s:s} ago by {actor:who} ({change})",
@@ -82,7 +82,7 @@ SENTENCES: dict[str, str] = {
     "plan.order-takes": "about {median_s:s} (p90 {p90_s:s}, n={n} recorded)",
     "plan.load": "would cut the requests in flight: {said} (metrics, {at:at})",
     "plan.load-on": "{running} running and {queued} queued on {instance}",
-    "plan.load-many": "and those of {n} more instances",
+    "plan.load-many": "and those of {n:n=more instance}",
     "plan.load-oldest": "the oldest over {older_than_s:s}",
     "plan.stop-all": "what has not stopped after {timeout_s:s} is killed",
     "plan.stop-each": "what has not stopped is killed after: {said}",
@@ -107,7 +107,7 @@ SENTENCES: dict[str, str] = {
     "plan.abort-title": "Abort {change}?",
     "plan.abort-text": "it stops after the gate of the restart that runs, then undoes what was changed",
     "plan.abort-text-restart": "it stops after the gate of the restart that runs; what was restarted stays so",
-    "plan.more-lines": "... {n} more lines",
-    "plan.more-characters": "... cut, {n} more characters",
+    "plan.more-lines": "... {n:n=more line}",
+    "plan.more-characters": "... cut, {n:n=more character}",
     "plan.more-details": "... {n} more under Details",
 }

@@ -107,3 +107,8 @@ def test_what_is_in_the_way_in_a_units_files_is_said_in_words() -> None:
     said = sentence(Finding(code="plan.would-not-start", effect="refuse", values={**values}))
     assert "(an environment file that it needs does not exist)" in said
     assert "envfile" not in said
+
+
+def test_what_is_counted_has_its_number() -> None:
+    assert say("plan.more-lines", n=1) == "... 1 more line"
+    assert say("plan.more-lines", n=3) == "... 3 more lines"
