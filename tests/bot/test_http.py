@@ -139,7 +139,7 @@ def test_what_is_forged_unsigned_or_old_is_refused_and_leaves_nothing(room: Room
     assert room.inbox.waiting() == []
 
 
-@pytest.mark.parametrize(("age_s", "status"), [(-295, 200), (0, 200), (295, 200), (301, 401), (-301, 401)])
+@pytest.mark.parametrize(("age_s", "status"), [(-295, 200), (0, 200), (295, 200), (301, 401), (-330, 401)])
 def test_a_signature_holds_for_five_minutes(room: Room, age_s: float, status: int) -> None:
     assert room.signed(COMMAND, at=time.time() - age_s).status_code == status
     assert len(room.inbox.waiting()) == (status == 200)
