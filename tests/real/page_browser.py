@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from slack_bolt import Ack, App, Respond
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
@@ -17,6 +17,9 @@ from sandbox.pictures import CHROMIUM, FLAGS
 from sandbox.slack import SlackSandbox
 from sandbox.slack.records import Json
 from tests.shared import shared, skip_or_fail
+
+# a loaded machine may take its time to draw; what never comes still fails
+expect.set_options(timeout=20_000)
 
 WORDS = {
     "": {"/knob": "performance knobs", "/deploy": "deploys and restarts"},

@@ -49,8 +49,9 @@ class LinkSession:
         try:
             if not self._link.request_exec(self._channel, command, until=until):
                 raise EOFError
-            if self._send(memoryview(prefix), until) < len(prefix):
-                raise TimeoutError
+            sent = self._send(memoryview(prefix), until)
+            if sent < len(prefix) and self.alive and not self._channel.closed:
+                raise TimeoutError  # a command that ended without reading is told of by the first call
         except FAILURES as error:
             self._end(retire=isinstance(error, TimeoutError))
             raise unreachable(self._host, error) from error
