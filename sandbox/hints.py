@@ -9,7 +9,7 @@ from sandbox.fleet.document import KNOB
 from sandbox.page.hints import PageHints
 
 CHANGES = {
-    "status": "changes that are open, or one change",
+    "status": "the last 10 changes, or one change",
     "confirm": "approve the plan that is shown now",
     "deny": "refuse a plan",
     "abort": "stop a change; what was changed is undone",
@@ -27,7 +27,7 @@ HINTS: PageHints = {
     "/knob": {
         "list": "desired, configured and live values of every knob",
         "show": "definition and value of a knob",
-        "revert": "take the present value away, for a stated reason; without a verified cause it is a suspicion",
+        "revert": "take the present value away, for a reason that you state; it is shown as your words, not as a cause",
         "restore": "bring back a value that was live before and was taken away",
         "set": "give a knob a new value; dry only shows the plan",
         "unset": "take a knob out of the environment",
