@@ -11,6 +11,7 @@ function expect(envelope, what, node) {
   if (!envelope) return;
   node?.setAttribute("aria-busy", "true");
   waiting.set(envelope.envelope_id, { what, node });
+  settle(); // the answer may have come before this one's own
 }
 
 /** Say of what was done whether the app took it. Called after each change. */
