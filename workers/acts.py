@@ -18,7 +18,7 @@ from workers.executors.answers import ActRecord, Fenced, UnitAsk
 from workers.gatekeeper import text_sha256
 from workers.hosts import Hosts
 from workers.lease import Held as Lease
-from workers.prepare import host_finding
+from workers.trouble import host_finding
 
 # Pauses before asking a host again what became of a step, in seconds; then a person is asked.
 ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)

@@ -14,7 +14,7 @@ from workers.executors.answers import HttpAsk, LogAsk, unit_ask
 from workers.gatekeeper import Aim, Answer
 from workers.hosts import Hosts
 from workers.issued import Issued
-from workers.prepare import about_host
+from workers.trouble import about_host
 
 LIFE = frozenset({"incarnation", "port", "health"})
 VALUE = frozenset({"environment", "reported"})

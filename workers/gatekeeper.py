@@ -23,7 +23,7 @@ from policies.wrapper import wrapped
 from workers.executors.answers import Failure, HttpAsk, Waited
 from workers.hosts import Hosts
 from workers.issued import Issued
-from workers.prepare import about_host
+from workers.trouble import about_host
 
 RETRY_PAUSE_S = 0.2
 SHORT_SLICE_S = 0.1

@@ -10,7 +10,7 @@ from policies.approvals import still_valid
 from policies.change import Change
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError, StoreUnavailable
 from policies.replan import differences
-from workers.prepare import no_plan
+from workers.trouble import no_plan
 
 if TYPE_CHECKING:
     from workers.planner import Outcome
