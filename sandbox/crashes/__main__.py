@@ -74,7 +74,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--story", choices=("succeeds", "undone", "both"), default="both", help="which change is played"
     )
-    parser.add_argument("--all", action="store_true", help="every fault at every event; about an hour")
+    parser.add_argument("--all", action="store_true", help="every fault at every event; well over an hour")
     parser.add_argument(
         "--cells", type=int, default=len(FAULTS), help="so many, each fault at least once if there is room"
     )

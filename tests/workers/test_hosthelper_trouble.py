@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from policies.facts import HostFacts, UnitFacts
+from tests.shared import skip_or_fail
 from tests.workers.lab_host import LabHost, free_port, lab_host
 from workers.hosthelper import log_file, masked
 
@@ -82,7 +83,7 @@ def test_a_character_device_is_known_by_its_number_whatever_its_path(host: LabHo
     try:
         os.mknod(alias, 0o600 | 0o020000, os.makedev(1, 3))
     except PermissionError:
-        pytest.skip("no right to make a device")
+        skip_or_fail("no right to make a device")
     found = observe(host, "dev.service", devices=[str(alias)]).device_holders
     assert any(h.in_unit and h.path == str(alias) for h in found)  # its stdin is /dev/null
 
