@@ -108,12 +108,17 @@ def _judge_points(kept: Sequence[Point], question: Question, way: Better, *, bro
     judged: list[_Judged] = []
     for point in kept:
         a, b = _values(point.a, question.metric), _values(point.b, question.metric)
+        left_out = _values(point.dropped, question.metric)
         estimate = estimated(a, b, interleaved=question.interleaved)
         word: Word = "observed" if point.n == 1 else "invalid" if broken else "weak"
         shown = PointJudgement(
             load=point.load,
             n_a=len(point.a),
             n_b=len(point.b),
+            runs_a=tuple(a),
+            runs_b=tuple(b),
+            left_out_a=left_out[0] if left_out else None,
+            left_out_b=left_out[1] if left_out else None,
             a=geometric_mean(a),
             b=geometric_mean(b),
             ratio=estimate.ratio,

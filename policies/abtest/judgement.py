@@ -45,13 +45,18 @@ class Margins(Model):
 class PointJudgement(Model):
     """One load. `ratio` is B / A of the metric; None where too few runs or a broken comparison allow no interval.
 
-    `a` and `b` are the geometric means of the arms in the metric's unit. `bound` is the one-sided 95 % bound of the
-    ratio on its worse side. `p_improves` is after Holm.
+    `a` and `b` are the geometric means of the arms in the metric's unit, `runs_a` and `runs_b` the value of each run
+    that was counted, in run order, `left_out_a` and `left_out_b` that of a first run that the rule left out. `bound`
+    is the one-sided 95 % bound of the ratio on its worse side. `p_improves` is after Holm.
     """
 
     load: Load
     n_a: int
     n_b: int
+    runs_a: tuple[float, ...] = ()
+    runs_b: tuple[float, ...] = ()
+    left_out_a: float | None = None
+    left_out_b: float | None = None
     a: float
     b: float
     ratio: float

@@ -69,6 +69,8 @@ def test_with_two_warm_runs_each_the_claim_is_gone_and_still_refused() -> None:
     found = judge(left, right, Question(interleaved=True))
     (point,) = found.points
     assert (found.verdict, found.good, point.klass, point.n_a, point.n_b) == ("weak", False, "weak", 2, 2)
+    assert (point.runs_a, point.runs_b) == ((3598.0, 3611.0), (3605.0, 3602.0))
+    assert (point.left_out_a, point.left_out_b) == (3086.0, 3605.0)
     assert point.ci_low is not None
     assert point.ci_high is not None
     assert point.bound is not None
