@@ -205,6 +205,7 @@ class Stage:
             product.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 product.wait(STOP_S)
+            product.kill()  # it may not have entered its cgroup yet
         try:
             if self._cgroup is not None:
                 self._cgroup.destroy()

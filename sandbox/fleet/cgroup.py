@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Self
 
 from policies.errors import SettingsError
 
-KILL_WAIT_S = 10.0
+END_WAIT_S = 10.0
 HINT = "run as root on Linux, or below a delegated cgroup: systemd-run --user --scope -p Delegate=yes -- COMMAND"
 
 
@@ -40,7 +42,7 @@ class Cgroup:
         self.path = path
 
     @classmethod
-    def create(cls, name: str) -> Cgroup:
+    def create(cls, name: str) -> Self:
         """Make a new cgroup: at the top of the tree for root, below our own one otherwise.
 
         Raises: SettingsError when this user may not make one.
@@ -77,40 +79,35 @@ class Cgroup:
             found.extend(int(line) for line in text.split())
         return found
 
-    def kill(self) -> None:
-        """End every process inside, by id, until none is left.
+    def destroy(self) -> None:
+        """End every process inside, by id, and remove the cgroup, deepest first. Does nothing when it is gone.
 
-        Raises: SettingsError when one survives `KILL_WAIT_S`.
+        A process that was on its way into the cgroup when it was seen empty is ended too.
+
+        Raises: SettingsError when it is still there after `END_WAIT_S`.
         """
-        deadline = time.monotonic() + KILL_WAIT_S
-        while pids := self.pids():
+        deadline = time.monotonic() + END_WAIT_S
+        while self.path.exists():
+            pids = self.pids()
             for pid in pids:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+            busy = self._remove()
+            if busy is None:
+                return
             if time.monotonic() > deadline:
-                raise SettingsError(f"processes {pids} in '{self.path}' do not end", hint="end them by hand")
+                inside = f"processes {pids} do not end" if pids else "no process is seen in it"
+                raise SettingsError(f"cannot remove cgroup '{self.path}': {busy}; {inside}", hint="remove it by hand")
             time.sleep(0.01)
 
-    def remove(self) -> None:
-        """Remove the cgroup, deepest first. Does nothing when it is gone."""
-        deadline = time.monotonic() + KILL_WAIT_S
-        while self.path.exists():
-            busy: OSError | None = None
-            for folder, _, _ in os.walk(self.path, topdown=False):
-                try:
-                    Path(folder).rmdir()
-                except FileNotFoundError:
-                    continue
-                except OSError as error:  # a process that was ended is still being taken down
-                    busy = error
-            if busy is not None and time.monotonic() > deadline:
-                raise SettingsError(f"cannot remove cgroup '{self.path}': {busy}", hint="remove it by hand")
-            if busy is not None:
-                time.sleep(0.01)
-
-    def destroy(self) -> None:
-        """Kill and remove."""
-        self.kill()
-        self.remove()
+    def _remove(self) -> OSError | None:
+        """Remove what can be removed; what stood in the way, when something did."""
+        busy: OSError | None = None
+        for folder, _, _ in os.walk(self.path, topdown=False):
+            try:
+                Path(folder).rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError as error:  # a process is inside, or one that was ended is still being taken down
+                busy = error
+        return busy

@@ -132,10 +132,11 @@ class UserManager:
 
     def stop(self) -> None:
         """End every process of this host by id and remove its cgroup. Safe to call twice."""
+        if self._process is not None:
+            self._process.kill()  # first: it may not have entered its cgroup yet
+            self._process.wait()
         if self.cgroup is not None:
             self.cgroup.destroy()
-        if self._process is not None:
-            self._process.wait()
         if self._guard is not None:
             self._guard.release()
         self.cgroup = self._process = self._guard = None

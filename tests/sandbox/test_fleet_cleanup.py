@@ -74,6 +74,52 @@ def test_stop_leaves_no_process_and_no_cgroup_and_may_be_called_twice(tmp_path: 
         assert not any(cgroup is not None and cgroup.path.exists() for cgroup in cgroups)
 
 
+class SeenTooEarly(Cgroup):
+    """A cgroup that a process enters right after it was seen empty."""
+
+    entered: subprocess.Popen[bytes] | None = None
+
+    def pids(self) -> list[int]:
+        seen = super().pids()
+        if self.entered is None:
+            self.entered = subprocess.Popen(["/bin/sleep", "3600"])
+            (self.path / "leaf" / "cgroup.procs").write_text(str(self.entered.pid), encoding="ascii")
+        return seen
+
+
+@pytest.mark.real
+def test_a_process_that_enters_a_cgroup_right_after_it_was_seen_empty_ends_with_it() -> None:
+    try:
+        cgroup = SeenTooEarly.create(f"clawback-test-late-{os.getpid()}")
+    except SettingsError as error:
+        skip_or_fail(str(error))
+    cgroup.child("leaf")
+    cgroup.destroy()
+    assert not cgroup.path.exists()
+    assert cgroup.entered is not None
+    assert cgroup.entered.wait(timeout=30) == -signal.SIGKILL
+
+
+class HeldOutside(UserManager):
+    """A host whose manager is started and does not get into its cgroup: it waits at a pipe that nobody reads."""
+
+    def _start(self, leaf: Cgroup) -> None:
+        outside = self.folder / "outside"
+        outside.mkdir()
+        os.mkfifo(outside / "cgroup.procs")
+        super()._start(Cgroup(outside))
+
+
+@pytest.mark.real
+def test_a_manager_that_is_still_on_its_way_into_its_cgroup_ends_with_its_host(tmp_path: Path) -> None:
+    with manager_booted(tmp_path / "ok"):
+        pass
+    manager = HeldOutside(tmp_path / "held")
+    with pytest.raises(SettingsError, match="did not come up"):
+        manager.boot(timeout_s=0.0)
+    assert mentions(tmp_path / "held") == []
+
+
 @pytest.mark.real
 def test_a_boot_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with manager_booted(tmp_path / "ok"):
