@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from policies import change as life
 from policies.change import Change
-from policies.events import GENESIS, Entry, EvidenceRecorded, chain_problem, indexes, stored_digest
+from policies.events import GENESIS, Entry, chain_problem, indexes, misplaced, stored_digest, tells_change
 from policies.finding import Finding
 from workers.ledger import DEADLINE, HEAD, INDEX, OPEN, SUBJECT, stored, text_of
 from workers.store import translated
@@ -76,7 +76,11 @@ class _Walk:
             )
         for name in indexes(entry):
             self.lists[INDEX + name].append(number)
-        if isinstance(entry.event, EvidenceRecorded):
+        if not tells_change(entry.event.kind):
+            if misplaced(entry.subject, entry.event, len(subject) - 1) is not None and not self.skipped:
+                self.findings.append(
+                    _finding("illegal-event", seq=number, subject=entry.subject, kind=entry.event.kind)
+                )
             return
         change = self.changes.get(entry.subject, Change(entry.subject))
         if change is None:

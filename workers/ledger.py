@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from policies import change as life
 from policies.change import Change
 from policies.errors import LedgerConflict, NotFound, StoreUnavailable
-from policies.events import GENESIS, Entry, Event, EvidenceRecorded, indexes, stored_digest
+from policies.events import GENESIS, Entry, Event, indexes, misplaced, stored_digest, tells_change
 from policies.finding import Finding
 from workers.store import translated
 
@@ -56,12 +56,12 @@ class Ledger:
         whether the event was recorded, it gives the entry that is there.
         Raises: LedgerConflict when the subject has moved; IllegalTransition when its state forbids the event.
         """
-        if isinstance(event, EvidenceRecorded) and (subject != event.record.id or expect_version != 0):
-            raise ValueError(f"`{event.record.id}` is recorded once, under its own name, not as `{subject}`")
+        if (problem := misplaced(subject, event, expect_version)) is not None:
+            raise ValueError(problem)
         at = self._clock()
         given, nonce = nonce, nonce or uuid4().hex
         try:
-            after = None if isinstance(event, EvidenceRecorded) else self._next(subject, event, expect_version, at)
+            after = self._next(subject, event, expect_version, at) if tells_change(event.kind) else None
         except LedgerConflict:
             if given is None:
                 raise
@@ -102,7 +102,7 @@ class Ledger:
         Raises: NotFound.
         """
         found = self.entries(change_id)
-        if not found or isinstance(found[0].event, EvidenceRecorded):
+        if not found or not tells_change(found[0].event.kind):
             raise NotFound(f"there is no change `{change_id}`", hint="`status` lists the open ones")
         change = life.fold(change_id, found)
         self._keep(change)

@@ -6,6 +6,7 @@ An Entry wraps one event with its place in the chain. The state of a change is a
 
 from __future__ import annotations
 
+from policies.events.aside import misplaced, tells_change
 from policies.events.asking import (
     ApprovalGiven,
     Asked,
@@ -85,5 +86,7 @@ __all__ = (
     "Unknown",
     "chain_problem",
     "indexes",
+    "misplaced",
     "stored_digest",
+    "tells_change",
 )
