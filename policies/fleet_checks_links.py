@@ -10,11 +10,18 @@ from policies.causes.statement import state_words
 from policies.fleet import Fleet, Knob, Rule
 from policies.fleet_checks import Path, Problems, listed, quote
 from policies.fleet_checks_causes import check_causes
+from policies.fleet_checks_deploy_links import check_deploys
 
 cause_words = WORDS | {*state_words, "state", "still", "moving", "steady", "true", "false"}
 """Words of statements about causes, and those kept for them: no metric may be called so."""
 
 knob_intents = frozenset({"set", "restore", "revert", "unset"})
+no_evidence = {
+    "revert": "going back must stay possible",
+    "rollback": "going back must stay possible",
+    "deploy": "evidence is recorded of knobs",
+    "restart": "evidence is recorded of knobs",
+}
 
 
 def check_links(fleet: Fleet, problems: Problems) -> None:
@@ -29,6 +36,7 @@ def check_links(fleet: Fleet, problems: Problems) -> None:
     for knob in fleet.knobs.values():
         _check_knob(fleet, knob, problems)
     _check_shared_variables(fleet, problems)
+    check_deploys(fleet, problems)
     _check_metrics(fleet, problems)
     check_causes(fleet, problems)
     for index, rule in enumerate(fleet.rules):
@@ -219,11 +227,12 @@ def _check_rule(fleet: Fleet, rule: Rule, path: Path, problems: Problems) -> Non
             f"{rule.approvals} approvals from a role of {len(by.users)} can never be reached, expected a larger role",
             f"add users to roles.{rule.by}, or lower approvals",
         )
-    if rule.evidence is not None and match.intent in {"revert", "rollback"}:
+    if rule.evidence is not None and (match.intent in no_evidence or match.kind in no_evidence):
+        what = match.intent if match.intent in no_evidence else match.kind
         problems.add(
             (*path, "evidence"),
             "rule.evidence_never_applies",
-            f"evidence rules never apply to {match.intent}: going back must stay possible, expected no evidence here",
+            f"evidence rules never apply to {what}: {no_evidence[str(what)]}, expected no evidence here",
             "remove evidence, or match another intent",
         )
 
