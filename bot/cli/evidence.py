@@ -11,6 +11,8 @@ import click
 from pydantic import JsonValue
 
 from bot.cli.evidence_lines import judgement_document, judgement_lines, run_document, run_lines
+from bot.cli.evidence_plot import plot as draw_plot
+from bot.cli.evidence_plot import plot_option
 from bot.cli.output import emit
 from policies.abtest.judge import Question
 from policies.abtest.judge import judge as judge_runs
@@ -87,6 +89,7 @@ class Arms(click.Command):
 @click.option("--interleaved", is_flag=True, help="The runs took turns: the r-th of A and of B are a pair.")
 @click.option("--today", type=click.IntRange(1), help="Today's concurrency: points up to it have to be no worse.")
 @click.option("--scrapes", type=click.Path(path_type=Path), help="Counters before A, between and after B, in one file.")
+@plot_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: verdict, points, problems.")
 def judge(
     a: tuple[str, ...],
@@ -97,6 +100,7 @@ def judge(
     interleaved: bool,
     today: int | None,
     scrapes: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Judge whether B is better than A, or no worse.
@@ -110,6 +114,7 @@ def judge(
     question = Question(metric=metric, interleaved=interleaved, today=today, cache=_cache(scrapes))
     found = judge_runs(runs_a, runs_b, question, unread=[*wrong_a, *wrong_b])
     emit(judgement_document(found), as_json, judgement_lines(found))
+    draw_plot(found, plot)
     sys.exit(0 if found.good else 1)
 
 
