@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from policies.deploys.strategy import Deploy
 from policies.model import Model
 
 type_names = ("int", "float", "str", "bool", "enum")
@@ -63,6 +64,7 @@ class Service(Model):
     canary: Canary | None = None
     server_info: HttpCheck | None = None  # asked for the "reported by the engine" rung of the proof
     devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
+    deploy: Deploy | None = None  # how it gets another version
 
 
 class Reported(Model):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from typing import Literal
 
 import yaml
 
 from policies.fleet import Knob, Reported
-from policies.fleet_checks import quote
+from policies.fleet_checks_regex import regex
 from policies.fleet_checks_table import Table
 from policies.fleet_checks_values import Form, number
 
@@ -18,7 +16,6 @@ kinds: tuple[Kind, ...] = ("int", "float", "str", "bool", "enum")
 knob_keys = ("env", "on", "type", "range", "values", "pattern", "restarts", "about", "if_guilty", "reported")
 limit_of: dict[Kind, str] = {"int": "range", "float": "range", "enum": "values", "str": "pattern", "bool": ""}
 limit_examples = {"range": "range: [1, 4096]", "values": "values: [low, high]", "pattern": 'pattern: "[a-z0-9]+"'}
-longest_pattern = 200
 env_form = Form(
     r"[A-Za-z_][A-Za-z0-9_]{0,254}",
     "knob.env",
@@ -56,7 +53,7 @@ def read_knobs(top: Table) -> dict[str, Knob]:
             type=kind or "int",
             range=_range(table, kind),
             values=_values(table),
-            pattern=_pattern(table),
+            pattern=regex(table, "pattern", "knob.pattern", '"[a-z0-9_]+"'),
             restarts=table.names("restarts"),
             about=table.text("about") or "",
             if_guilty=table.text("if_guilty"),
@@ -115,26 +112,3 @@ def _range(table: Table, kind: Kind | None) -> tuple[float, float] | None:
 def _values(table: Table) -> tuple[str, ...]:
     # `values: [on, off, 1]` means the texts as typed: they will stand in the environment
     return table.texts("values", value_form)
-
-
-def _pattern(table: Table) -> str | None:
-    text = table.text("pattern")
-    if not text:
-        return None
-    reason = f"{len(text)} characters, at most {longest_pattern}" if len(text) > longest_pattern else ""
-    if not reason:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # an ambiguous set like [[a] is a mistake, not a style
-                re.compile(text)
-        except (re.error, OverflowError, RecursionError, Warning) as error:
-            reason = str(error)
-    if reason:
-        table.reader.problems.add(
-            table.at("pattern"),
-            "knob.pattern",
-            f"{quote(text)} is not a regular expression ({reason}), expected one that matches the whole value",
-            'write e.g. pattern: "[a-z0-9_]+"',
-        )
-        return None
-    return text

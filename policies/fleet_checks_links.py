@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from policies.causes.scanning import WORDS
+from policies.causes.statement import state_words
 from policies.fleet import Fleet, Knob, Rule
 from policies.fleet_checks import Path, Problems, listed, quote
+from policies.fleet_checks_causes import check_causes
+from policies.fleet_checks_deploy_links import check_deploys
 
-cause_words = frozenset(
-    ["and", "or", "not", "falling", "rising", "still", "moving", "steady", "state", "idle", "busy", "true", "false"]
-)
-"""Words of a cause expression that are not metrics."""
+cause_words = WORDS | {*state_words, "state", "still", "moving", "steady", "true", "false"}
+"""Words of statements about causes, and those kept for them: no metric may be called so."""
 
 knob_intents = frozenset({"set", "restore", "revert", "unset"})
+no_evidence = {
+    "revert": "going back must stay possible",
+    "rollback": "going back must stay possible",
+    "deploy": "evidence is recorded of knobs",
+    "restart": "evidence is recorded of knobs",
+}
 
 
 def check_links(fleet: Fleet, problems: Problems) -> None:
@@ -29,7 +36,9 @@ def check_links(fleet: Fleet, problems: Problems) -> None:
     for knob in fleet.knobs.values():
         _check_knob(fleet, knob, problems)
     _check_shared_variables(fleet, problems)
+    check_deploys(fleet, problems)
     _check_metrics(fleet, problems)
+    check_causes(fleet, problems)
     for index, rule in enumerate(fleet.rules):
         _check_rule(fleet, rule, ("rules", index), problems)
 
@@ -198,11 +207,6 @@ def _check_metrics(fleet: Fleet, problems: Problems) -> None:
                 f"service {quote(metric.on)} has no metrics url and there is no prometheus, expected one of the two",
                 'add metrics: {url: "http://127.0.0.1:PORT/metrics", from: host} to the service',
             )
-    for name, cause in fleet.causes.items():
-        for key, text in (("needs", cause.needs), ("refuted_by", cause.refuted_by or "")):
-            for word in dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)):
-                if word not in fleet.metrics and word not in cause_words:
-                    problems.unknown(("causes", name, key), "cause.metric", "metric", word, fleet.metrics)
 
 
 def _check_rule(fleet: Fleet, rule: Rule, path: Path, problems: Problems) -> None:
@@ -223,11 +227,12 @@ def _check_rule(fleet: Fleet, rule: Rule, path: Path, problems: Problems) -> Non
             f"{rule.approvals} approvals from a role of {len(by.users)} can never be reached, expected a larger role",
             f"add users to roles.{rule.by}, or lower approvals",
         )
-    if rule.evidence is not None and match.intent in {"revert", "rollback"}:
+    if rule.evidence is not None and (match.intent in no_evidence or match.kind in no_evidence):
+        what = match.intent if match.intent in no_evidence else match.kind
         problems.add(
             (*path, "evidence"),
             "rule.evidence_never_applies",
-            f"evidence rules never apply to {match.intent}: going back must stay possible, expected no evidence here",
+            f"evidence rules never apply to {what}: {no_evidence[str(what)]}, expected no evidence here",
             "remove evidence, or match another intent",
         )
 

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 import yaml
 
 from policies.fleet import Canary, Host, HttpCheck, Service
-from policies.fleet_checks import Path, Problems, quote
+from policies.fleet_checks import quote
+from policies.fleet_checks_deploys import read_deploy
 from policies.fleet_checks_table import Table
+from policies.fleet_checks_urls import read_url
 from policies.fleet_checks_values import Form, name_form
 
 engine_paths = ("/health", "/health_generate")
@@ -23,7 +25,7 @@ default_boot_s = 300.0
 default_canary_s = 60.0
 
 host_keys = ("address", "user", "port", "host_key", "manager")
-service_keys = ("on", "unit", "needs", "health", "metrics", "canary", "server_info", "devices")
+service_keys = ("on", "unit", "needs", "health", "metrics", "canary", "server_info", "devices", "deploy")
 unit_pattern = r"(?!\.service)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
 address_form = Form(
     r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,254}|::[A-Fa-f0-9:.]{0,40}",
@@ -103,6 +105,7 @@ def read_services(top: Table) -> dict[str, Service]:
             canary=_canary(table),
             server_info=_check(table, "server_info"),
             devices=table.texts("devices", device_form),
+            deploy=read_deploy(table),
         )
     return services
 
@@ -137,35 +140,6 @@ def _unit(table: Table) -> str:
         )
         return ""
     return text
-
-
-def check_url(problems: Problems, path: Path, url: str) -> str:
-    """The url when it can be asked, else an empty string."""
-    hint = 'write e.g. "http://127.0.0.1:30000/health"'
-    reason = ""
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"}:
-            reason = "is not http or https"
-        elif not parts.hostname:
-            reason = "has no host"
-        elif parts.username is not None or parts.password is not None:
-            reason, hint = "holds a user or password", "secrets never stand in the fleet file"
-        elif parts.port == 0 or not url.isascii() or re.search(r"[\s<>\"{}|\\^`]", url):
-            reason = "has a port or a character that cannot be asked"
-    except ValueError:
-        reason = "cannot be read"
-    if reason:
-        problems.add(path, "url.form", f"{quote(url)} {reason}, expected an http:// or https:// url", hint)
-        return ""
-    return url
-
-
-def read_url(table: Table) -> str:
-    """The required key `url`."""
-    table.need("url", 'url: "http://127.0.0.1:PORT/..."')
-    text = table.text("url")
-    return check_url(table.reader.problems, table.at("url"), text) if text else ""
 
 
 def _check(service: Table, key: str) -> HttpCheck | None:

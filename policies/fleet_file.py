@@ -22,8 +22,9 @@ from policies.fleet_checks_rules import (
     read_rules,
     read_timing,
 )
-from policies.fleet_checks_services import read_hosts, read_restarts, read_services, read_url
+from policies.fleet_checks_services import read_hosts, read_restarts, read_services
 from policies.fleet_checks_table import Table
+from policies.fleet_checks_urls import read_url
 from policies.fleet_checks_values import Reader
 from policies.fleet_checks_yaml import compose
 from policies.model import Model

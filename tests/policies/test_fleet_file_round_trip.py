@@ -58,7 +58,14 @@ def canary(found: Canary) -> Document:
 
 
 def service(found: Service) -> Document:
-    written = kept(found, "health", "metrics", "canary", "server_info") | {"health": check(found.health)}
+    written = kept(found, "health", "metrics", "canary", "server_info", "deploy") | {"health": check(found.health)}
+    if found.deploy:
+        strategy = found.deploy.strategy
+        written["deploy"] = {
+            strategy.kind: kept(strategy, "kind"),
+            "version": kept(found.deploy.version),
+            "restarts": list(found.deploy.restarts),
+        }
     if found.metrics:
         written["metrics"] = check(found.metrics, "boot_s")
     if found.server_info:
