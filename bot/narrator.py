@@ -5,21 +5,19 @@ Work never waits for it. When Slack fails, the drawing is due again later with g
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
 import structlog
 
-from bot.cards.kit import Card, context
+from bot.cards.kit import Card
 from bot.cards.plan import handles
-from bot.cards.progress import card as card_of
-from bot.cards.story import Brought, Story, knob_of
-from bot.messages import say
+from bot.cards.shown import digest, shown, words
+from bot.cards.story import Story
 from bot.posting import Posted, Poster
 from bot.slack import SlackRefused, SlackUnclear
+from bot.telling import story_of
 from bot.thread import line
 from policies.approvals import reminder_at
 from policies.change import ENDED, Change
@@ -115,14 +113,10 @@ class Narrator:
         where = _where(entries)
         if not entries or not where:
             return
-        story = Story.of(entries, fleet=self._door.fleet)
+        story = story_of(self._door, entries)
         if story.change.planned is None and story.change.state == "asked":
             return  # the receipt said that hosts are being read; there is nothing to show yet
         asked = story.change.asked
-        knob = knob_of(asked.intent) if asked else None
-        if knob is not None:
-            brought = Brought.of(self._door.brought(knob, story.planned_seq()))
-            story = replace(story, records=tuple(self._door.evidence(knob)), brought=brought)
         story = replace(story, groups=self._groups(story))
         pointer = self._drawn.get(change_id)
         if pointer is None:
@@ -158,7 +152,7 @@ class Narrator:
         """Post the card where it is not there yet. Its metadata name the first entry: somebody asked."""
         if pointer.card_ts is not None:
             return pointer
-        card = self._card(story, pointer)
+        card = shown(story, lost=pointer.lost)
         posted, pointer = self._post(story, story.entries[0], card, pointer, lock)
         if pointer.thread_ts is not None and posted.thread_ts is None:
             return self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
@@ -167,7 +161,7 @@ class Narrator:
                 "card_ts": posted.ts,
                 "thread_ts": pointer.thread_ts or posted.ts,
                 "pending": None,
-                "card": _digest(card),
+                "card": digest(card),
                 "card_at": self._clock(),
                 "failures": 0,
             }
@@ -186,6 +180,7 @@ class Narrator:
             if posted.thread_ts is None:
                 pointer = self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
                 return self._ensure_line(story, chapter, pointer, lock)
+            self._drawn.said(story.change.id, entry.seq, words(said))
         pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
         self._drawn.put(story.change.id, pointer)
         return pointer
@@ -235,8 +230,8 @@ class Narrator:
         return lost
 
     def _refresh_card(self, story: Story, pointer: Pointer, lock: DrawingLock) -> None:
-        card = self._card(story, pointer)
-        if pointer.card_ts is None or _digest(card) == pointer.card:
+        card = shown(story, lost=pointer.lost)
+        if pointer.card_ts is None or digest(card) == pointer.card:
             return
         now = self._clock()
         waits = story.change.state not in ENDED | {"planned", "held", "approved"}
@@ -254,15 +249,8 @@ class Narrator:
             lost = pointer.model_copy(update={"card_ts": None, "thread_ts": thread, "lost": True, "pending": None})
             self._ensure_card(story, lost, lock)
             return
-        pointer = pointer.model_copy(update={"card": _digest(card), "card_at": now, "failures": 0})
+        pointer = pointer.model_copy(update={"card": digest(card), "card_at": now, "failures": 0})
         self._drawn.put(story.change.id, pointer)
-
-    def _card(self, story: Story, pointer: Pointer) -> Card:
-        card = card_of(story)
-        if not pointer.lost:
-            return card
-        note = context(say("talk.thread-lost", change=story.change.id))
-        return Card(card.text, (note, *card.blocks[:49]))
 
     def _postpone(self, change_id: str, error: SlackRefused | SlackUnclear) -> None:
         pointer = self._drawn.get(change_id)
@@ -279,8 +267,3 @@ def _where(entries: list[Entry]) -> str:
     """The channel in which the change was asked; empty for a terminal."""
     event = entries[0].event if entries else None
     return event.where.channel if event is not None and event.kind == "asked" else ""
-
-
-def _digest(card: Card) -> str:
-    body = json.dumps([card.text, card.blocks], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(body.encode()).hexdigest()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol, assert_never
 
 from bot.cards import answers
 from bot.cards.details import details_card
 from bot.cards.kit import Card
-from bot.cards.story import Brought, Story, knob_of
+from bot.cards.story import Story
 from bot.commands import help_lines
 from bot.messages import say
+from bot.telling import story_of
 from policies.intents import Actor, Help, ListKnobs, ShowKnob, Status, Verify
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
@@ -71,12 +71,7 @@ class Questions:
         entries = self._client.entries(change_id)
         if not entries or entries[0].event.kind != "asked":
             return None
-        story = Story.of(entries, fleet=self._client.fleet)
-        knob = knob_of(entries[0].event.intent)
-        if knob is None:
-            return story
-        story = replace(story, records=tuple(self._client.evidence(knob)))
-        return replace(story, brought=Brought.of(self._client.brought(knob, story.planned_seq())))
+        return story_of(self._client, entries)
 
     def details(self, change_id: str, digest: str | None) -> Card:
         """The plans of a change in full. digest: of the plan that was seen."""

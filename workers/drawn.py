@@ -25,6 +25,7 @@ POINTER = "clawback:drawn:"
 LOCK = "clawback:drawing:"
 LATER = "clawback:draw-later"
 BEGUN = "clawback:draw-begun"
+WORDS = "clawback:drawn-words:"
 ONCE = "clawback:once:"
 LOCK_MS = 30_000
 RENEW_S = 8.0
@@ -108,6 +109,17 @@ class Drawn:
         """Keep the pointer."""
         with translated():
             self._redis.set(POINTER + change_id, pointer.model_dump_json())
+
+    def said(self, change_id: str, seq: int, digest: str) -> None:
+        """Keep with which words the line of an entry was posted, as a digest: another version may word it otherwise."""
+        with translated():
+            self._redis.hset(WORDS + change_id, str(seq), digest)
+
+    def words(self, change_id: str) -> dict[int, str]:
+        """What `said` kept: ledger place of each line -> digest of its words."""
+        with translated():
+            found = self._redis.hgetall(WORDS + change_id)
+        return {int(text_of(seq)): text_of(digest) for seq, digest in found.items()}
 
     @contextmanager
     def lock(self, change_id: str) -> Iterator[DrawingLock | None]:

@@ -221,9 +221,9 @@ class Ledger:
         return found
 
 
-def stored(client: redis.Redis) -> Iterator[tuple[int, str]]:
-    """(stream number, text) of everything in the stream, unparsed. A number that is not `N-0` is given as -1."""
-    start = "-"
+def stored(client: redis.Redis, after: int = 0) -> Iterator[tuple[int, str]]:
+    """(stream number, text) of what stands behind `after`, unparsed. A number that is not `N-0` is given as -1."""
+    start = f"({after}-0" if after else "-"
     while True:
         with translated():
             rows = client.xrange(STREAM, start, "+", count=BATCH)

@@ -30,6 +30,7 @@ from bot.messages import (
     store,
     systemd,
     talk,
+    threads,
 )
 from bot.messages.fields import FIELDS, Value, names
 from policies.finding import Finding
@@ -57,6 +58,7 @@ NOUNS = (
     store,
     systemd,
     talk,
+    threads,
 )
 SENTENCES: dict[str, str] = {code: text for noun in NOUNS for code, text in noun.SENTENCES.items()}
 

@@ -29,6 +29,7 @@ class Desk:
     def __init__(self, store: Store, slack: SlackSandbox) -> None:
         self.now = stories.T0
         self.slack = slack
+        self.store = store
         self.ledger = Ledger(store.redis, self.clock)
         self.client = Client(self.ledger, Doorbell(store.redis), stories.fleet(), self.clock)
         self.drawn = Drawn(store.redis)

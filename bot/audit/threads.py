@@ -1,0 +1,196 @@
+"""All threads against the ledger. Reads the ledger, then Slack, then the ledger's new end: work may go on meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from bot.audit.book import Book
+from bot.audit.judge import Drawing, judge, stray
+from bot.audit.message import Me, Message
+from bot.audit.reading import Slack
+from bot.cards.shown import shown
+from bot.cards.story import Story
+from bot.posting import SKEW_S
+from bot.slack import SlackRefused, SlackUnclear
+from bot.telling import story_of
+from bot.thread import line
+from policies.change import IllegalTransition
+from policies.errors import OpsError
+from policies.finding import Finding
+from policies.fleet import Fleet
+from workers.audit import Copies
+from workers.drawn import Pointer
+
+ROUNDS = 4  # a thread that is being drawn while it is read is looked at again
+ROUND_S = 1.0
+Place = tuple[str, str]  # channel, timestamp of the thread's parent
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of it: problems, notes that are none, and how much was looked at."""
+
+    problems: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    threads: int
+    messages: int
+
+
+class Threads:
+    """Compares threads with `copies`. `pause` waits for seconds.
+
+    Raises: StoreUnavailable, and SlackRefused or SlackUnclear when Slack does not even say who the bot is.
+    """
+
+    def __init__(
+        self, copies: Copies, slack: Slack, fleet: Fleet, pause: Callable[[float], object] = time.sleep
+    ) -> None:
+        self._copies = copies
+        self._door = copies.client(fleet)
+        self._slack = slack
+        self._fleet = fleet
+        self._pause = pause
+        self._book = Book(copies)
+        self._messages = 0
+
+    @cached_property
+    def _me(self) -> Me:
+        return self._slack.me()
+
+    @cached_property
+    def _handles(self) -> dict[str, str]:
+        return self._slack.groups()
+
+    def compare(self, only: Collection[str] = ()) -> Compared:
+        """Every thread, or those of some changes, and the channels in which they stand."""
+        wanted = {name: told for name, told in self._book.asked().items() if not only or name in only}
+        since: dict[str, float] = {}
+        for asked, at in wanted.values():
+            since.setdefault(asked.where.channel, at)
+        channels, found = self._channels(since)
+        places: dict[Place, list[str]] = defaultdict(list)
+        for name, (asked, _) in wanted.items():
+            pointer = self._copies.drawn.get(name)
+            thread_ts = pointer.thread_ts if pointer is not None else asked.where.thread_ts
+            channel = pointer.channel if pointer is not None else asked.where.channel
+            thread_ts = thread_ts or self._rediscovered(name, channels.get(channel, ()))
+            if thread_ts is not None:
+                places[channel, thread_ts].append(name)
+            else:
+                found += self._undrawn(name)
+        for place, names in places.items():
+            found += self._settled(place, names)
+        found += self._strays(channels)
+        bad = tuple(one for one in found if one.effect == "refuse")
+        return Compared(bad, tuple(one for one in found if one.effect != "refuse"), len(places), self._messages)
+
+    def _channels(self, since: Mapping[str, float]) -> tuple[dict[str, list[Message]], list[Finding]]:
+        """What apps said in each channel itself; people may say there what they like."""
+        read: dict[str, list[Message]] = {}
+        found: list[Finding] = []
+        for channel, at in since.items():
+            try:
+                said = self._slack.channel(channel, at - SKEW_S)
+            except (SlackRefused, SlackUnclear) as error:
+                found.append(_told("unreadable-channel", channel=channel, why=error.message))
+                continue
+            self._messages += len(said)
+            read[channel] = [m for m in said if m.bot or m.claim is not None or self._me.wrote(m)]
+        return read, found
+
+    def _rediscovered(self, name: str, messages: Sequence[Message]) -> str | None:
+        """The thread of a change from the channel, when it is not known any more where it was drawn."""
+        mine = (m for m in messages if m.claim is not None and m.claim.change == name and self._me.wrote(m))
+        return next((message.ts for message in mine), None)
+
+    def _strays(self, channels: Mapping[str, Sequence[Message]]) -> list[Finding]:
+        self._book.catch_up()
+        cards: dict[str, set[str]] = {}
+        found: list[Finding] = []
+        for message in (m for messages in channels.values() for m in messages):
+            if message.claim is not None and message.claim.change not in cards:
+                pointer = self._copies.drawn.get(message.claim.change)
+                cards[message.claim.change] = {pointer.card_ts} if pointer and pointer.card_ts else set()
+            found += stray(message, self._me, self._book.known, cards)
+        return found
+
+    def _settled(self, place: Place, names: Sequence[str]) -> list[Finding]:
+        """One thread; again when it is found wanting while somebody draws it."""
+        found: list[Finding] = []
+        for _ in range(ROUNDS):
+            before = {name: self._copies.drawn.get(name) for name in names}
+            try:
+                messages = self._slack.thread(*place)
+            except (SlackRefused, SlackUnclear) as error:
+                return [_unread(name, error) for name in names]
+            self._book.catch_up()
+            after = {name: self._copies.drawn.get(name) for name in names}
+            found = self._judged(messages, before, after)
+            if before == after or all(one.effect != "refuse" for one in found):
+                break
+            self._pause(ROUND_S)
+        self._messages += len([message for message in messages if message.is_reply])
+        return found
+
+    def _judged(
+        self,
+        messages: Sequence[Message],
+        before: Mapping[str, Pointer | None],
+        after: Mapping[str, Pointer | None],
+    ) -> list[Finding]:
+        found: list[Finding] = []
+        drawings: dict[str, Drawing] = {}
+        skipped = set()
+        for name in before:
+            try:
+                drawings[name] = self._drawing(name, before[name], after[name])
+            except (IllegalTransition, IndexError) as error:
+                found.append(_told("not-compared", change=name, why=str(error)))
+                skipped.add(name)
+        for name in {m.claim.change for m in messages if m.claim is not None} - set(before):
+            pointer = self._copies.drawn.get(name)
+            if pointer is not None and pointer.thread_ts in {m.ts for m in messages}:
+                skipped.add(name)  # drawn in the same thread, and not asked about
+        kept = [m for m in messages if m.claim is None or m.claim.change not in skipped]
+        return found + judge(kept, drawings, self._me, self._book.known)
+
+    def _drawing(self, name: str, before: Pointer | None, after: Pointer | None) -> Drawing:
+        entries = self._book.of(name)
+        lines: dict[int, tuple[str, ...]] = {}
+        for chapter in Story.of(entries, fleet=self._fleet).chapters():
+            if (bare := line(chapter)) is not None:
+                # with the groups by name, or by id where that was known when it was drawn
+                named = line(replace(chapter, groups=self._handles)) if chapter.change.planned else bare
+                lines[chapter.entry.seq] = tuple(dict.fromkeys(str(text) for text in (bare, named)))
+        lost = any(pointer.lost for pointer in (before, after) if pointer is not None)
+        return Drawing(
+            change=name,
+            first=entries[0],
+            lines=lines,
+            said=self._copies.drawn.words(name),
+            before=before,
+            after=after,
+            card=lambda: shown(replace(story_of(self._door, entries), groups=self._handles), lost=lost),
+        )
+
+    def _undrawn(self, name: str) -> list[Finding]:
+        """A change without a thread: before there is a plan or an end, there is nothing to draw."""
+        entries = self._book.of(name)
+        if len(entries) < 2:
+            return []
+        values: dict[str, str | int | float | None] = {"change": name, "n": len(entries), "seq": entries[0].seq}
+        return [Finding(code="thread.pending", effect="note", values=values)]
+
+
+def _unread(change: str, error: OpsError) -> Finding:
+    if isinstance(error, SlackRefused) and error.error == "thread_not_found":
+        return _told("gone", change=change)
+    return _told("unreadable", change=change, why=error.message)
+
+
+def _told(name: str, **values: str) -> Finding:
+    return Finding(code=f"thread.{name}", effect="refuse", values=dict(values))
