@@ -10,6 +10,7 @@ OpsError
 ├── StoreUnavailable    Redis cannot be reached or cannot be written
 ├── LedgerConflict      somebody else wrote first: reload and judge again
 ├── LeaseLost           another worker holds the lease now
+├── CauseNotVerified    a cause was about to be stated that no readings establish
 └── SettingsError       an environment variable or file of ours is missing or wrong
 
 Refusals are values (Finding, Verdict), never exceptions.
@@ -74,3 +75,7 @@ class LeaseLost(OpsError):
 
 class SettingsError(OpsError):
     """Configuration from the environment is missing or wrong."""
+
+
+class CauseNotVerified(OpsError):
+    """A cause was about to be stated that no readings establish: a mistake of this program, never of a person."""

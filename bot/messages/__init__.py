@@ -6,6 +6,8 @@ is put in, so that nothing that a person or a host wrote can ping anybody or loo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.markup import Markup
 from bot.messages import (
     abtests,
@@ -25,6 +27,7 @@ from bot.messages import (
     misbehaviour,
     plans,
     proofs,
+    readings,
     rules,
     steps,
     store,
@@ -53,6 +56,7 @@ NOUNS = (
     misbehaviour,
     plans,
     proofs,
+    readings,
     rules,
     steps,
     store,
@@ -112,7 +116,7 @@ def _template(code: str) -> str:
     return template
 
 
-def _filled(code: str, template: str, values: dict[str, Value]) -> Markup:
+def _filled(code: str, template: str, values: Mapping[str, Value]) -> Markup:
     try:
         return Markup(FIELDS.vformat(template, (), values))
     except ValueError as error:

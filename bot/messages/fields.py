@@ -8,6 +8,7 @@
 {x:words} a word of ours with blanks for its underscores
 {x:cgroup} a control group, without the way out of the place from which it is seen
 {x:files} what stands in the way in a unit's files, from the codes of the findings about them
+{x:cause} a cause, from a `Cause` only   {x:consistent} what readings agree with, from a `Consistent` only
 {x:or=..} None and an empty text are written as `..`
 """
 
@@ -21,8 +22,10 @@ from typing import Any
 from bot import escape
 from bot.markup import Markup, mention
 from bot.times import clock, day_clock, duration
+from policies.causes.cause import Cause, Consistent
+from policies.causes.verdict import Verdict
 
-Value = str | int | float | None
+Value = str | int | float | Cause | Consistent | None
 _OUT = re.compile(r"^/?(\.\./?)+")
 # what keeps a unit from starting, or its environment from being certain; other findings about files only inform
 FILES = {
@@ -53,6 +56,8 @@ class Fields(string.Formatter):
 
 def written(value: Value, way: str = "") -> str:
     """A value as the sentence shows it."""
+    if isinstance(value, Cause | Consistent) or way in {"cause", "consistent"}:
+        return _claimed(value, way)
     if value is None or (value == "" and (way == "cgroup" or way.startswith("or="))):
         return _absent(way)
     if isinstance(value, Markup):
@@ -84,6 +89,20 @@ def written(value: Value, way: str = "") -> str:
         case _:
             message = f"there is no way of writing {way!r}"
             raise ValueError(message)
+
+
+def _claimed(value: Value, way: str) -> str:
+    """What is claimed. Only a cause is written as one, and it is written as nothing else."""
+    if (isinstance(value, Cause) and way == "cause") or (isinstance(value, Consistent) and way == "consistent"):
+        return _title(value.verdict)
+    message = f"{way!r} does not write {value!r}"
+    raise ValueError(message)
+
+
+def _title(verdict: Verdict) -> str:
+    if not verdict.name:
+        return escape.code(verdict.needs)
+    return f"*{escape.mrkdwn(verdict.name)}* ({escape.mrkdwn(verdict.about)})"
 
 
 def _absent(way: str) -> str:

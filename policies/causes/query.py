@@ -9,6 +9,7 @@ MOST_SIGNS = 64
 # Source: promql-parser 0.12 descends once for each of these and ends the whole process when the stack is full,
 # at about 400 of them on a stack of 512 KiB
 SIGNS = frozenset("([{+-*/%^<>=!")
+COUNTERS = ("_total", "_count", "_sum", "_bucket")
 HINT = 'write a fleet metric, or a query in quotes: "sum(sglang:num_queue_reqs)" > 0'
 
 
@@ -49,6 +50,18 @@ def families_of(text: str) -> frozenset[str]:
             below = getattr(node, inner, None)
             waiting += below if isinstance(below, list) else [below] if below is not None else []
     return frozenset(found)
+
+
+def is_counter(text: str) -> bool:
+    """Whether a query gives a counter as it is, or a sum of them: such a value only goes back on a restart."""
+    from promql_parser import AggregateExpr, ParenExpr, VectorSelector, parse
+
+    if problem_of(text, 0) is not None:
+        return False
+    node = parse(text)
+    while isinstance(node, AggregateExpr | ParenExpr):
+        node = node.expr
+    return isinstance(node, VectorSelector) and (node.name or "").endswith(COUNTERS)
 
 
 def shown(text: str, longest: int = 40) -> str:

@@ -1,0 +1,58 @@
+"""What may be said of a cause, with the readings: one line for each verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from bot.escape import code
+from bot.markup import Markup, joined
+from bot.messages import say, sentence
+from policies.causes.cause import Cause, Consistent, established
+from policies.causes.verdict import Verdict
+from policies.citation import Citation
+
+MOST_WHY = 3
+
+
+def cause_line(verdict: Verdict) -> Markup:
+    """The cause where it is verified; else that none is established, what was measured and what that agrees with."""
+    measured = readings(verdict.citations)
+    match established(verdict):
+        case Cause() as cause:
+            return say("cause.is", cause=cause, measured=measured, before=readings(verdict.baseline))
+        case Consistent() as found:
+            return say("cause.consistent", found=found, measured=measured)
+        case None:
+            return say("cause.not-established-measured", measured=measured)
+
+
+def reason_line(verdict: Verdict) -> Markup:
+    """Why the verdict is what it is, what is not known, and what became of the rivals."""
+    parts = [sentence(verdict.reason), *(sentence(finding) for finding in verdict.unknown[:MOST_WHY])]
+    unknown = [f"{rival.name}" for rival in verdict.rivals if rival.word == "unknown"]
+    refuted = [f"{rival.name}" for rival in verdict.rivals if rival.word == "refuted"]
+    parts += [say("claim.not-ruled-out", names=", ".join(unknown))] if unknown else []
+    parts += [say("claim.refuted-rivals", names=", ".join(refuted))] if refuted else []
+    return joined(parts, "; ")
+
+
+def readings(citations: Sequence[Citation]) -> Markup:
+    """`running_reqs=53 requests, queue_reqs=11 requests at 21:28:01`, one part for each moment."""
+    if not citations:
+        return say("reading.none")
+    ordered = sorted(citations, key=lambda c: c.time)
+    moments = (
+        say("reading.at", readings=joined([reading(c) for c in group], ", "), at=at)
+        for at, group in groupby(ordered, key=lambda c: c.time)
+    )
+    return joined(list(moments), "; ")
+
+
+def reading(citation: Citation) -> Markup:
+    """One reading by its name, or by its query."""
+    name: str | Markup = citation.name or Markup(code(citation.query))
+    unit = f" {citation.unit}" if citation.unit else ""
+    if citation.most is not None and citation.most != citation.value:
+        return say("reading.between", name=name, value=citation.value, most=citation.most, unit=unit)
+    return say("reading.beyond" if citation.beyond else "reading.is", name=name, value=citation.value, unit=unit)

@@ -1,0 +1,41 @@
+"""What was measured, what a statement came to on it, and what an engine was doing."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "reading.is": "{name}={value}{unit}",
+    "reading.beyond": "{name}>{value}{unit}",
+    "reading.between": "{name}={value}..{most}{unit}",
+    "reading.at": "{readings} at {at:at}",
+    "reading.none": "nothing",
+    # why a claim is what it is
+    "claim.holds": "{needs:code} holds, did not hold before, and nothing speaks against it",
+    "claim.nothing-cited": "nothing was cited that can be measured",
+    "claim.not-over": "the time asked about ends at {end:day}, now it is {now:day}",
+    "claim.spoken-against": "{refuted_by:code} holds, which speaks against it",
+    "claim.does-not-hold": "{needs:code} does not hold",
+    "claim.not-known": "whether {needs:code} holds is not known",
+    "claim.refutation-unknown": (
+        "{needs:code} holds; whether {refuted_by:code} holds, which would speak against it, is not known"
+    ),
+    "claim.rivals-hold": "{needs:code} holds, and so does what is needed for {rivals}",
+    "claim.no-baseline": "{needs:code} holds; nothing was measured before, so whether that is new is not known",
+    "claim.baseline-not-before": (
+        "{needs:code} holds; the baseline ends at {end:day}, expected before {start:day}, when the effect begins"
+    ),
+    "claim.held-before": "{needs:code} holds and held before as well, so it is not what differs",
+    "claim.baseline-unknown": "{needs:code} holds; whether it held before is not known",
+    "claim.not-ruled-out": "not ruled out: {names}",
+    "claim.refuted-rivals": "refuted by readings: {names}",
+    # why something is not known
+    "claim.not-measured": "{metric:code} was not measured",
+    "claim.stale": "{metric:code} has no reading from the {fresh_s:s} before {end:at}, the newest is of {at:day}",
+    "claim.not-exact": "{metric:code} is known only in part, which does not decide {statement:code}",
+    "claim.mixed": "{statement:code} holds for {holding} of {n:n=reading}",
+    "claim.went-back": "{metric:code} went back, as after a restart, so whether it falls or rises is not known",
+    "claim.few-readings": "{metric:code} has {n:n=reading} since the last start, a trend needs {needed}",
+    "claim.no-state": "whether the engine was {word} was not measured",
+    # what cannot be judged
+    "claim.no-such-metric": "{metric:code} is no metric of the fleet file; {hint}",
+    "claim.malformed": "{text:code} cannot be read at character {at}: {problem}; {hint}",
+}
