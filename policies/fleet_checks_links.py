@@ -11,6 +11,7 @@ from policies.fleet import Fleet, Knob, Rule
 from policies.fleet_checks import Path, Problems, listed, quote
 from policies.fleet_checks_causes import check_causes
 from policies.fleet_checks_deploy_links import check_deploys
+from policies.fleet_checks_metrics import check_queries
 
 cause_words = WORDS | {*state_words, "state", "still", "moving", "steady", "true", "false"}
 """Words of statements about causes, and those kept for them: no metric may be called so."""
@@ -38,6 +39,7 @@ def check_links(fleet: Fleet, problems: Problems) -> None:
     _check_shared_variables(fleet, problems)
     check_deploys(fleet, problems)
     _check_metrics(fleet, problems)
+    check_queries(fleet, problems)
     check_causes(fleet, problems)
     for index, rule in enumerate(fleet.rules):
         _check_rule(fleet, rule, ("rules", index), problems)

@@ -1,0 +1,35 @@
+"""Queries of a fleet file's `metrics:`: each must be PromQL, and answerable from what this fleet has."""
+
+from __future__ import annotations
+
+from policies.finding import Finding
+from policies.fleet import Fleet, MetricQuery
+from policies.fleet_checks import Path, Problems, quote
+from policies.metrics.promql import compile_query, parse_query
+
+LEFT_OPEN = "..."  # a query that is still to be written; asked, it answers that it is no PromQL
+
+
+def check_queries(fleet: Fleet, problems: Problems) -> None:
+    """Record queries that are no PromQL, and those that only a Prometheus server could answer where there is none."""
+    for name, metric in fleet.metrics.items():
+        if metric.query not in {"", LEFT_OPEN}:
+            _check(metric, problems, ("metrics", name, "query"), has_prometheus=fleet.prometheus_url is not None)
+
+
+def _check(metric: MetricQuery, problems: Problems, path: Path, *, has_prometheus: bool) -> None:
+    parsed = parse_query(metric.query)
+    if isinstance(parsed, Finding):
+        message = f"{quote(metric.query)} is no PromQL: {parsed.values['problem']}, expected a query"
+        problems.add(path, "metric.query", message, 'write e.g. query: "sum(max by (instance, dp_rank) (NAME))"')
+        return
+    compiled = compile_query(metric.query)
+    if isinstance(compiled, Finding) and not has_prometheus:
+        construct = compiled.values["construct"]
+        problems.add(
+            path,
+            "metric.needs_prometheus",
+            f"recorded scrapes cannot answer {construct} in {quote(metric.query)},"
+            " expected a query without it or a Prometheus server",
+            'write it without, or add prometheus: {url: "http://HOST:9090"}',
+        )
