@@ -12,23 +12,32 @@ Answer: {"v": 1, "ok": true, ...} or {"v": 1, "ok": false, "code": C, "message":
     restart  `systemctl restart --no-block UNIT`, once for each (change, step, token)
     wait     long poll until a unit is ready; changes nothing but the time it takes
     fence    raises the token of a unit and answers what was done to it
+    releases looks at release folders and the link that names the one that runs; changes nothing
+    switch   has that link name another release, when that one is whole
+    prune    takes old releases away
+    command  runs the declared command of a deploy
+    read     reads files, and what programs that change nothing write
 
-write, restart and fence carry a fencing token. A token lower than the stored one is refused; a higher one is stored
-(and on the disk) before anything is done, so that a worker which lost its lease cannot act any more.
+write, restart, fence, switch, prune and command carry a fencing token. A token lower than the stored one is refused; a
+higher one is stored (and on the disk) before anything is done, so that a worker which lost its lease cannot act any
+more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import glob
 import hashlib
 import json
 import math
 import os
+import pwd
 import re
 import select
 import shlex
+import signal
 import socket
 import stat
 import struct
@@ -59,10 +68,24 @@ HOLDERS_MAX = 200
 LOOK_UP_S = 0.2  # how often somebody who may have left is looked for while something long is awaited
 SHOW_EVERY_S = 0.5  # while waiting, systemctl is asked when something moved and at least this often
 DROPIN_NAME = "zz-clawback.conf"
+RELEASES_MAX = 1000
+FILES_MAX = 200000
+MANIFEST_MAX_BYTES = 64 * 1024 * 1024
+NAMES_MAX = 20  # of files that are told
+CHANGES_FILES = ("changes", "CHANGES", "CHANGES.md")
+CHANGES_MAX_BYTES = 4096
+DYING = ".clawback-removed-"  # in front of the name of a release that is being taken away
+OUTPUT_MAX_BYTES = 65536  # of a program, from its end
+OUTPUT_LINES = 10
+ANSWER_MAX_CHARACTERS = 65536
+END_S = 2.0  # between the signals that end a program
 
 # systemd's unit-name grammar: prefix, optional @instance, type; only services are handled here
 UNIT_NAME = re.compile(r"[A-Za-z0-9:_.\\-]+(?:@[A-Za-z0-9:_.\\@-]*)?\.service")
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+RELEASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+PART_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+RELEASES_PATH = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._+@-]{0,254}){2,16}")
 
 
 class Refused(Exception):
@@ -1296,23 +1319,23 @@ class UnitState:
         name = unit if len(unit) <= 200 else hashlib.sha256(unit.encode()).hexdigest()
         self.path = os.path.join(self.folder, name + ".json")
         self.unit, self.token, self.records = unit, 0, []  # type: str, int, List[Json]
-        self._lock = -1
+        self.lock = -1
 
     def __enter__(self) -> "UnitState":
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            self._lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self.lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as e:
             hint = "a system unit needs a login that is root or may become it by sudo"
             raise Refused("forbidden", f"{self.folder!r} cannot be used: {e.strerror}", hint) from None
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         while True:
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
                 if time.monotonic() > deadline:
-                    os.close(self._lock)
+                    os.close(self.lock)
                     raise Refused(
                         "busy", f"another action on {self.unit} has run for {LOCK_TIMEOUT_S:g} s", "ask again"
                     ) from None
@@ -1320,17 +1343,17 @@ class UnitState:
             try:
                 CALLER.check()  # an act that nobody waits for is not begun
             except Gone:
-                os.close(self._lock)
+                os.close(self.lock)
                 raise
         try:
             self._load()
         except BaseException:
-            os.close(self._lock)
+            os.close(self.lock)
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._lock)
+        os.close(self.lock)
 
     def _load(self) -> None:
         try:
@@ -1651,6 +1674,587 @@ def differs(now: Json, before: Optional[Json]) -> bool:
     return before is None or all(now[k] != before[k] for k in ("main_pid", "started", "invocation_id"))
 
 
+# --- releases -------------------------------------------------------------------------------------------------------
+
+
+class Releases:
+    """Release folders below a declared path, and the symlink that names the one that runs.
+
+    Everything is reached from the open path downwards and no link is followed, so that no name leads out of it.
+    """
+
+    def __init__(self, request: Json) -> None:
+        self.path: str = field(request, "path", str)
+        self.folder: str = field(request, "folder", str)
+        self.current: str = field(request, "current", str)
+        self.manifest: str = field(request, "manifest", str)
+        self.verify_s = seconds(request, "verify_s", 120.0, 3600.0)
+        if not RELEASES_PATH.fullmatch(self.path) or any(part in (".", "..") for part in self.path.split("/")):
+            raise Refused("bad-request", f"{self.path[:80]!r} is not the absolute path of release folders")
+        for name in (self.current, self.manifest, *([self.folder] if self.folder != "." else [])):
+            if not PART_NAME.fullmatch(name):
+                raise Refused("bad-request", f"{name[:80]!r} is not the name of one file or folder")
+        self.root = self.below = -1
+
+    def __enter__(self) -> "Releases":
+        wanted = self.path
+        try:
+            self.root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            wanted = self.home
+            self.below = open_folder(self.folder, self.root)
+        except OSError as e:
+            self.__exit__()
+            code = "no-releases" if isinstance(e, FileNotFoundError) else "forbidden"
+            raise Refused(code, f"{wanted} cannot be opened: {e.strerror}", "it must be a folder, not a link") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in (self.below, self.root):
+            if fd >= 0:
+                os.close(fd)
+        self.root = self.below = -1
+
+    @property
+    def home(self) -> str:
+        return self.path if self.folder == "." else f"{self.path}/{self.folder}"
+
+    def name_field(self, name: str) -> str:
+        if not RELEASE_NAME.fullmatch(name) or name in (self.current, self.manifest):
+            raise Refused("bad-request", f"{name[:80]!r} is not the name of a release")
+        return name
+
+    def link(self) -> Json:
+        """What the symlink names. state: link, absent, not-a-link, outside (it leads to no folder of a release)."""
+        try:
+            target = os.readlink(self.current, dir_fd=self.root)
+        except FileNotFoundError:
+            return {"state": "absent", "release": None, "target": None}
+        except OSError:
+            return {"state": "not-a-link", "release": None, "target": None}
+        head, _, name = os.path.normpath(os.path.join(self.path, target)).rpartition("/")
+        if RELEASE_NAME.fullmatch(name) and head != self.home and os.path.realpath(head) == os.path.realpath(self.home):
+            head = self.home
+        known = head == self.home and RELEASE_NAME.fullmatch(name) is not None
+        return {"state": "link" if known else "outside", "release": name if known else None, "target": target}
+
+    def listed(self) -> List[Json]:
+        """The releases, the newest first; what has no manifest is none, or not yet."""
+        found: List[Json] = []
+        for name in os.listdir(self.below):
+            if not RELEASE_NAME.fullmatch(name) or name == self.current:
+                continue
+            with contextlib.suppress(OSError):
+                if stat.S_ISDIR(os.stat(name, dir_fd=self.below, follow_symlinks=False).st_mode):
+                    # the manifest's age: a folder gets younger with each file that a running program adds
+                    info = os.stat(f"{name}/{self.manifest}", dir_fd=self.below, follow_symlinks=False)
+                    found.append({"name": name, "at": info.st_mtime})
+        found.sort(key=lambda release: (-release["at"], release["name"]))
+        return found[:RELEASES_MAX]
+
+    def open(self, name: str) -> int:
+        return open_folder(name, self.below)
+
+    def lists(self, name: str) -> Tuple[str, Dict[str, str]]:
+        """The manifest's own digest, and the digest that it gives for each file of a release."""
+        folder = self.open(name)
+        try:
+            fd = os.open(self.manifest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(fd, "rb") as f:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise ValueError("it is no plain file")
+            data = f.read(MANIFEST_MAX_BYTES + 1)
+        if len(data) > MANIFEST_MAX_BYTES:
+            raise ValueError(f"it has more than {MANIFEST_MAX_BYTES} bytes")
+        return hashlib.sha256(data).hexdigest(), manifest_files(data, self.manifest.endswith(".json"))
+
+    def verified(self, name: str, deadline: float) -> Json:
+        """Whether every file of a release has the digest that its manifest gives."""
+        answer: Json = {
+            "ref": name, "exists": False, "manifest_sha256": None, "files": 0, "bytes": 0, "missing": 0,
+            "differing": 0, "extra": 0, "names": [], "error": None,
+        }  # fmt: skip
+        try:
+            folder = self.open(name)
+        except FileNotFoundError:
+            return answer
+        except OSError as e:
+            answer["error"] = f"{self.home}/{name} cannot be opened: {e.strerror}"
+            return answer
+        answer["exists"] = True
+        try:
+            answer["manifest_sha256"], wanted = self.lists(name)
+            self._compare(folder, wanted, answer, deadline)
+        except FileNotFoundError:
+            answer["error"] = f"there is no {self.manifest}"
+        except OSError as e:
+            answer["error"] = f"{self.manifest} cannot be read: {e.strerror}"
+        except (ValueError, RecursionError) as e:
+            answer["error"] = f"{self.manifest} cannot be used: {e}"[:300]
+        finally:
+            os.close(folder)
+        return answer
+
+    def _compare(self, folder: int, wanted: Dict[str, str], answer: Json, deadline: float) -> None:
+        answer["files"] = len(wanted)
+        with Below(folder) as below:
+            for path in sorted(wanted):
+                CALLER.check()
+                try:
+                    digest, length = below.digest(path, deadline)
+                except (FileNotFoundError, NotADirectoryError):
+                    sign = "missing"
+                except OSError:  # a link, a device, no permission: nothing that the manifest speaks of
+                    sign = "differing"
+                else:
+                    sign = "" if digest == wanted[path] else "differing"
+                    answer["bytes"] += length
+                if sign:
+                    answer[sign] += 1
+                    if len(answer["names"]) < NAMES_MAX:
+                        answer["names"].append(path)
+        for top, _, names, _ in os.fwalk(".", dir_fd=folder):
+            if "__pycache__" not in top.split("/"):
+                paths = {os.path.normpath(os.path.join(top, name)) for name in names}
+                answer["extra"] += len(paths - set(wanted) - {self.manifest})
+
+    def difference(self, new: str, old: str) -> Optional[Json]:
+        """What a release holds against another one, by their manifests; None where one of them cannot be read."""
+        try:
+            theirs, ours = self.lists(old)[1], self.lists(new)[1]
+        except (OSError, ValueError, RecursionError):
+            return None
+        both = set(theirs) & set(ours)
+        added, removed = sorted(set(ours) - both), sorted(set(theirs) - both)
+        changed = sorted(path for path in both if ours[path] != theirs[path])
+        names = [f"+{p}" for p in added] + [f"~{p}" for p in changed] + [f"-{p}" for p in removed]
+        return {
+            "against": old,
+            "added": len(added),
+            "changed": len(changed),
+            "removed": len(removed),
+            "names": names[:NAMES_MAX],
+        }
+
+    def changes(self, name: str) -> Optional[str]:
+        """The first lines of what a release says about itself."""
+        with contextlib.suppress(OSError):
+            folder = self.open(name)
+            try:
+                for file in CHANGES_FILES:
+                    with contextlib.suppress(FileNotFoundError):
+                        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                        with os.fdopen(os.open(file, flags, dir_fd=folder), "rb") as f:
+                            lines = f.read(CHANGES_MAX_BYTES).decode("utf-8", "replace").splitlines()
+                        return "\n".join(masked(line[:LOG_LINE_MAX].rstrip()) for line in lines).strip() or None
+            finally:
+                os.close(folder)
+        return None
+
+    def runs_from(self, pids: List[int]) -> Dict[int, str]:
+        """The release in which a process stands or from which its program was started, by process."""
+        home = os.path.realpath(self.home) + "/"
+        found: Dict[int, str] = {}
+        for pid in pids:
+            for link in ("cwd", "exe"):
+                with contextlib.suppress(OSError):
+                    place = os.readlink(f"/proc/{pid}/{link}")
+                    below = place[len(home) :] if place.startswith(home) else ""
+                    name = below.split("/")[0].removesuffix(" (deleted)")
+                    if RELEASE_NAME.fullmatch(name) and pid not in found:
+                        found[pid] = name
+        return found
+
+    def point(self, to: Optional[str]) -> None:
+        """Have the symlink name another release, or nothing: whoever looks meets the old one or the new one."""
+        if to is None:
+            os.unlink(self.current, dir_fd=self.root)
+        else:
+            target = to if self.folder == "." else f"{self.folder}/{to}"
+            temporary = f".{self.current}.{os.getpid()}.tmp"
+            with contextlib.suppress(FileNotFoundError):  # of a killed process that had our number
+                os.unlink(temporary, dir_fd=self.root)
+            os.symlink(target, temporary, dir_fd=self.root)
+            try:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    info = os.stat(self.current, dir_fd=self.root, follow_symlinks=False)
+                    os.chown(temporary, info.st_uid, info.st_gid, dir_fd=self.root, follow_symlinks=False)
+                os.rename(temporary, self.current, src_dir_fd=self.root, dst_dir_fd=self.root)
+            except BaseException:
+                os.unlink(temporary, dir_fd=self.root)
+                raise
+        os.fsync(self.root)
+
+    def remove(self, name: str) -> None:
+        """Take a release away: first its name, then what is in it."""
+        dying = f"{DYING}{name}"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(name, dying, src_dir_fd=self.below, dst_dir_fd=self.below)
+        for _, folders, files, fd in os.fwalk(dying, topdown=False, dir_fd=self.below):
+            for file in files:
+                os.unlink(file, dir_fd=fd)
+            for folder in folders:
+                if stat.S_ISLNK(os.stat(folder, dir_fd=fd, follow_symlinks=False).st_mode):
+                    os.unlink(folder, dir_fd=fd)
+                else:
+                    os.rmdir(folder, dir_fd=fd)
+        os.rmdir(dying, dir_fd=self.below)
+        os.fsync(self.below)
+
+
+class Below:
+    """Files below an open folder, reached without following a link. Folders on the way to the last file stay open."""
+
+    def __init__(self, folder: int) -> None:
+        self._top = folder
+        self._way: List[Tuple[str, int]] = []
+
+    def __enter__(self) -> "Below":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._back_to(0)
+
+    def _back_to(self, depth: int) -> None:
+        while len(self._way) > depth:
+            os.close(self._way.pop()[1])
+
+    def digest(self, path: str, deadline: float) -> Tuple[str, int]:
+        """SHA-256 and length of a plain file. Raises: OSError; ValueError after the deadline."""
+        *folders, name = path.split("/")
+        same = 0
+        while same < min(len(folders), len(self._way)) and self._way[same][0] == folders[same]:
+            same += 1
+        self._back_to(same)
+        for folder in folders[same:]:
+            self._way.append((folder, open_folder(folder, self._way[-1][1] if self._way else self._top)))
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=self._way[-1][1] if self._way else self._top)
+        with os.fdopen(fd, "rb", buffering=0) as f:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EINVAL, "not a plain file")
+            found, length = hashlib.sha256(), 0
+            while True:
+                piece = f.read(1 << 20)
+                if not piece:
+                    return found.hexdigest(), length
+                found.update(piece)
+                length += len(piece)
+                if time.monotonic() > deadline:
+                    raise ValueError("its files were not all read in the time given (`verify` of the fleet file)")
+
+
+def open_folder(name: str, at: int) -> int:
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+
+
+def manifest_files(data: bytes, as_json: bool) -> Dict[str, str]:
+    """Digests by path, of `{"files": {path: sha256}}`, the same bare, or lines as sha256sum writes them.
+
+    Raises: ValueError.
+    """
+    found: Dict[str, str] = {}
+    if as_json:
+        document = json.loads(data)
+        files = document.get("files", document) if isinstance(document, dict) else document
+        if isinstance(files, list):
+            files = {item.get("path"): item.get("sha256") for item in files if isinstance(item, dict)}
+        if not isinstance(files, dict):
+            raise ValueError('expected {"files": {path: sha256}}')
+        pairs = list(files.items())
+    else:
+        pairs = []
+        for line in data.decode("utf-8").splitlines():
+            digest, _, path = line.partition(" ")
+            if line.strip():
+                pairs.append((path[1:] if path[:1] in (" ", "*") else path, digest))
+    if not pairs or len(pairs) > FILES_MAX:
+        raise ValueError(f"it lists {len(pairs)} files, expected 1 to {FILES_MAX}")
+    for name, digest in pairs:
+        path = name[2:] if isinstance(name, str) and name.startswith("./") else name
+        if not isinstance(path, str) or not path or any(part in ("", ".", "..") for part in path.split("/")):
+            raise ValueError(f"{str(path)[:80]!r} is not the path of a file in a release")
+        if not isinstance(digest, str) or not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+            raise ValueError(f"{path[:80]!r} has no sha256")
+        found[path] = digest.lower()
+    return found
+
+
+def releases(request: Json, manager: Manager) -> Json:
+    """Looks at release folders: the link, what is there, whether releases are whole, what one holds against another."""
+    unit, tree = unit_field(request), Releases(request)
+    wanted = [tree.name_field(name) for name in field(request, "verify", list, [], required=False)]
+    compare = field(request, "compare", (list, NONE), None, required=False)
+    new, old = [tree.name_field(str(name)) for name in compare] if compare else ("", "")
+    shown = manager.unit(unit)
+    deadline = time.monotonic() + tree.verify_s
+    with tree:
+        main = incarnation_of(shown)["main_pid"]
+        pids = Processes().of_unit(main, manager.unit_cgroup(shown))[:PROCESSES_MAX]
+        stands = tree.runs_from(pids)
+        return {
+            "link": tree.link(),
+            "releases": tree.listed(),
+            "verified": [tree.verified(name, deadline) for name in wanted],
+            "difference": tree.difference(new, old) if compare and new != old else None,
+            "changes": tree.changes(new) if compare else None,
+            "runs": [{"pid": pid, "main": pid == main, "release": name} for pid, name in stands.items()],
+            "at": time.time(),
+        }
+
+
+def switch(request: Json, manager: Manager) -> Json:
+    """Has the symlink name another release, when it names the expected one and that release is whole."""
+    unit, token = unit_field(request), token_field(request)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    tree = Releases(request)
+    names = [field(request, name, (str, NONE)) for name in ("expect", "to")]
+    expected, to = (None if name is None else tree.name_field(name) for name in names)
+    manifest_sha256 = field(request, "manifest_sha256", (str, NONE))
+    with UnitState(manager.scope, unit) as state:
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            asked.known(unit)
+        with tree:
+            link = tree.link()
+            if link["state"] in ("not-a-link", "outside"):
+                message = f"{tree.path}/{tree.current} is {link['state'].replace('-', ' ')} ({link['target']})"
+                raise Refused("forbidden", message, "clawback switches only a link to a release")
+            earlier = state.find("switch", change, step, None)
+            already = earlier is not None and earlier["to"] == to and link["release"] == to
+            if not already and link["release"] != expected:
+                message = f"{tree.path}/{tree.current} names {link['release']}, expected {expected}"
+                raise Refused("link-changed", message, "look who switched it, then ask again", present=link["release"])
+            if not already and to is not None:
+                must_be_whole(tree, to, manifest_sha256)
+            entry: Json = {
+                "verb": "switch", "change": change, "step": step, "token": token, "at": time.time(),
+                "phase": "intended", "path": f"{tree.path}/{tree.current}", "from": expected, "to": to,
+            }  # fmt: skip
+            state.record(entry)
+            with state.recording(entry, "done"):
+                if not already and link["release"] != to:
+                    tree.point(to)
+    return {"unit": unit, "already": already, "from": expected, "to": to, "at": entry["at"]}
+
+
+def must_be_whole(tree: Releases, name: str, manifest_sha256: Optional[str]) -> None:
+    """The release is there and, where a digest of its manifest is given, as it was planned."""
+    found = tree.verified(name, time.monotonic() + tree.verify_s) if manifest_sha256 is not None else None
+    if found is None:
+        try:
+            os.close(tree.open(name))
+        except OSError as e:
+            raise Refused("no-release", f"{tree.home}/{name} cannot be used: {e.strerror}") from None
+        return
+    if not found["exists"]:
+        raise Refused("no-release", f"{tree.home}/{name} is not there", "put the release there, then ask again")
+    if found["error"] or found["missing"] or found["differing"]:
+        told = found["error"] or f"{found['missing']} files missing, {found['differing']} other than in the manifest"
+        raise Refused("release-broken", f"{tree.home}/{name}: {told}", "put the release there again, then ask again")
+    if found["manifest_sha256"] != manifest_sha256:
+        raise Refused("release-broken", f"{tree.home}/{name} is another release than planned", "ask again")
+
+
+def prune(request: Json, manager: Manager) -> Json:
+    """Takes old releases away: not the newest `keep`, none that is protected, runs, is named or newer than that."""
+    unit, token = unit_field(request), token_field(request)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    tree = Releases(request)
+    keep = field(request, "keep", int)
+    protected = {tree.name_field(str(name)) for name in field(request, "protect", list)}
+    if keep < 1:
+        raise Refused("bad-request", f"'keep' is {keep}, expected 1 or more")
+    with UnitState(manager.scope, unit) as state:
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            shown = asked.known(unit)
+        with tree:
+            link = tree.link()
+            if link["state"] != "link":
+                message = f"{tree.path}/{tree.current} is {link['state'].replace('-', ' ')}, so what runs is not known"
+                raise Refused("forbidden", message, "nothing was removed")
+            found = tree.listed()
+            pids = Processes().of_unit(incarnation_of(shown)["main_pid"], manager.unit_cgroup(shown))
+            protected |= {link["release"], *tree.runs_from(pids).values()}
+            since = next((r["at"] for r in found if r["name"] == link["release"]), 0.0)
+            old = [r["name"] for r in found[keep:] if r["name"] not in protected and r["at"] < since]
+            entry: Json = {
+                "verb": "prune", "change": change, "step": step, "token": token, "at": time.time(),
+                "phase": "intended", "path": tree.home,
+            }  # fmt: skip
+            state.record(entry)
+            with state.recording(entry, "done"):
+                left = [n[len(DYING) :] for n in os.listdir(tree.below) if n.startswith(DYING)]
+                for name in [*old, *left]:
+                    tree.remove(name)
+            kept = [r["name"] for r in found if r["name"] not in old]
+    return {"unit": unit, "removed": old, "kept": kept, "at": entry["at"]}
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+def argv_field(request: Json, name: str) -> List[str]:
+    argv = field(request, name, list)
+    sound = all(isinstance(word, str) and len(word) <= 4096 and word.isprintable() for word in argv)
+    if not 1 <= len(argv) <= 100 or not sound or not argv[0].startswith("/"):
+        raise Refused("bad-request", f"{name!r} is no argument list whose program is named by its absolute path")
+    return [str(word) for word in argv]
+
+
+def run_program(
+    argv: List[str], user: Optional[str], timeout_s: float, manager: Manager, keep: Tuple[int, ...] = ()
+) -> Json:
+    """Runs a program with its arguments, in an environment of its own, and says how it ended.
+
+    `keep`: descriptors that it holds until it ends, a lock for one: also when this program is gone before.
+    """
+    answer: Json = {"status": None, "output": "", "errors": "", "error": None, "at": time.time(), "took_s": 0.0}
+    begun = time.monotonic()
+    env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": home()}
+    more: Dict[str, Any] = {}
+    if manager.scope == "user":
+        env.update({k: v for k, v in manager.env.items() if k in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")})
+    if user is not None and pwd.getpwuid(os.geteuid()).pw_name != user:
+        try:
+            entry = pwd.getpwnam(user)
+        except KeyError:
+            raise Refused("forbidden", f"this host has no user {user!r}", "see `user` of the fleet file") from None
+        if os.geteuid() != 0:
+            raise Refused("forbidden", f"only root can run a program as {user!r}", "see `user` of the fleet file")
+        env["HOME"] = entry.pw_dir
+        more = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": os.getgrouplist(user, entry.pw_gid)}
+    try:
+        process = subprocess.Popen(
+            argv, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, pass_fds=keep, **more,
+        )  # fmt: skip
+    except OSError as e:
+        answer["error"] = f"{argv[0]} cannot be run: {e.strerror}"
+        return answer
+    tails = {stream.fileno(): b"" for stream in (process.stdout, process.stderr) if stream is not None}
+    out, err = tails
+    poll, open_fds = select.poll(), set(tails)
+    for fd in tails:
+        os.set_blocking(fd, False)
+        poll.register(fd, select.POLLIN)
+    while True:
+        ended = process.poll() is not None
+        for fd in sorted(open_fds):
+            with contextlib.suppress(BlockingIOError):
+                piece = os.read(fd, 65536)
+                while piece:
+                    tails[fd] = (tails[fd] + piece)[-OUTPUT_MAX_BYTES:]
+                    piece = os.read(fd, 65536)
+                poll.unregister(fd)
+                open_fds.discard(fd)
+        left_s = begun + timeout_s - time.monotonic()
+        if ended:
+            break
+        if left_s <= 0:
+            answer["error"] = f"{argv[0]} had not ended after {timeout_s:g} s and was stopped"
+            end_group(process)
+            break
+        if open_fds:
+            poll.poll(min(left_s, 0.1) * 1000)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(min(left_s, 0.5))
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    answer.update(status=process.returncode, output=tails[out].decode("utf-8", "replace"))
+    answer.update(errors=tails[err].decode("utf-8", "replace"), took_s=round(time.monotonic() - begun, 6))
+    return answer
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a program with all that it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
+            return
+
+
+def tail_lines(text: str, count: int) -> List[str]:
+    """The last lines of an output, without what looks like a secret."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return [masked(line[:LOG_LINE_MAX]) for line in lines[-count:]]
+
+
+def command(request: Json, manager: Manager) -> Json:
+    """Runs the declared command of a change's step; once it has ended well it is not run again for that step.
+
+    One that was begun and whose end is not recorded is run again when it is asked for again: it is declared to bring
+    about the same then. It holds the unit's lock for as long as it runs, whatever becomes of this program.
+    first: the change's first token; what is recorded under a lower one was another change of the same name.
+    """
+    unit, token, first = unit_field(request), token_field(request), field(request, "first", int)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    argv, user = argv_field(request, "argv"), field(request, "user", (str, NONE), None, required=False)
+    timeout_s = seconds(request, "limit_s", 300.0, 3600.0)
+    with UnitState(manager.scope, unit) as state:
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            asked.known(unit)
+        earlier = state.find("command", change, step, None)
+        argv_sha256 = hashlib.sha256(json.dumps([user, *argv]).encode()).hexdigest()
+        same = earlier is not None and earlier["token"] >= first and earlier["argv_sha256"] == argv_sha256
+        if earlier is not None and same and earlier["phase"] == "done":
+            entry = dict(earlier, token=token)
+            state.record(entry)
+            return {"unit": unit, "already": True, "status": 0, "error": None, "lines": [], "at": entry["at"]}
+        entry = {
+            "verb": "command", "change": change, "step": step, "token": token, "at": time.time(),
+            "phase": "intended", "argv_sha256": argv_sha256, "status": None,
+        }  # fmt: skip
+        state.record(entry)
+        done = run_program(argv, user, timeout_s, manager, keep=(state.lock,))
+        entry.update(status=done["status"], phase="done" if done["status"] == 0 and not done["error"] else "failed")
+        state.record(entry)
+        with manager.start("daemon-reload") as asked:  # it may have brought another unit file
+            asked.text()
+    lines = tail_lines(done["output"] + done["errors"], OUTPUT_LINES)
+    told = {"status": done["status"], "error": done["error"], "lines": lines, "at": entry["at"]}
+    return {"unit": unit, "already": False, **told}
+
+
+def read(request: Json, manager: Manager) -> Json:
+    """Reads files, and what programs that change nothing write."""
+    answers: List[Json] = []
+    for item in field(request, "items", list):
+        if not isinstance(item, dict):
+            raise Refused("bad-request", f"an item is {str(item)[:80]!r}, expected an object")
+        path = field(item, "file", (str, NONE), None, required=False)
+        if path is not None:
+            answers.append(read_line(path))
+            continue
+        argv, user = argv_field(item, "argv"), field(item, "user", (str, NONE), None, required=False)
+        CALLER.check()
+        done = run_program(argv, user, seconds(item, "limit_s", 10.0, 3600.0), manager)
+        error = done["error"]
+        if error is None and done["status"] != 0:
+            said = tail_lines(done["errors"] or done["output"], 1)
+            error = f"{argv[0]} ended with {done['status']}" + (f": {said[0]}" if said else "")
+        text = None if error else done["output"][:ANSWER_MAX_CHARACTERS].strip()
+        answers.append({"text": text, "error": error, "status": done["status"], "at": done["at"]})
+    return {"answers": answers}
+
+
+def read_line(path: str) -> Json:
+    """The text of a small file."""
+    if not path.startswith("/") or len(path) > 4096 or not path.isprintable():
+        raise Refused("bad-request", f"{path[:80]!r} is not the absolute path of a file")
+    found = file_text(path)
+    error = found["error"] or (None if found["exists"] else "not-found")
+    text = None if error else (found["text"] or "")[:ANSWER_MAX_CHARACTERS].strip()
+    return {"text": text, "error": f"{path}: {error}" if error else None, "status": None, "at": time.time()}
+
+
 # --- wait -----------------------------------------------------------------------------------------------------------
 
 
@@ -1835,6 +2439,7 @@ def hello(request: Json, _manager: Manager) -> Json:
 
 
 VERBS = {"hello": hello, "observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
+VERBS.update(releases=releases, switch=switch, prune=prune, command=command, read=read)
 
 
 def answer_to(data: bytes) -> Json:

@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,19 @@ class LabHost:
         answer: dict[str, Any] = json.loads(self.raw(json.dumps(request).encode(), timeout_s))
         assert answer["v"] == 1
         return answer
+
+    def ask_many(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Answers of one helper that stays to several requests, each with its verb."""
+        answers: list[dict[str, Any]] = []
+        argv = self.manager.wrap(["/usr/bin/python3", "-I", str(HELPER)])
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as helper:
+            assert helper.stdin is not None
+            assert helper.stdout is not None
+            for fields in [{"verb": "hello"}, *requests]:
+                helper.stdin.write(json.dumps({"v": 1, "scope": "user", **fields}).encode() + b"\n")
+                helper.stdin.flush()
+                answers.append(json.loads(helper.stdout.readline()))
+        return answers[1:]
 
     def done(self, verb: str, **fields: Any) -> dict[str, Any]:
         """One answer that must not be a refusal."""

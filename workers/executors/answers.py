@@ -118,11 +118,11 @@ class Waited(Model):
 class ActRecord(Model):
     """One act that the host remembers. Incarnations are given for a restart, path and sha256 for a write."""
 
-    verb: Literal["write", "restart"]
+    verb: Literal["write", "restart", "switch", "prune", "command"]
     change: str
     step: str
     token: int
-    state: Literal["intended", "written", "done", "issued"]
+    state: Literal["intended", "written", "done", "issued", "failed"]
     at: float
     before: Incarnation | None = None
     after: Incarnation | None = None  # the life that is there now, None while it is the one from before
@@ -130,6 +130,10 @@ class ActRecord(Model):
     path: str | None = None
     sha256_before: str | None = None
     sha256_after: str | None = None
+    ref_before: str | None = None  # of a switch
+    ref_after: str | None = None
+    argv_sha256: str | None = None  # of a command
+    status: int | None = None
 
 
 class Fenced(Model):

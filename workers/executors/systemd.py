@@ -59,7 +59,7 @@ class SystemdHost:
         Raises: HostUnreachable, HostRefused; OpsError when the answer is not one.
         """
         asked = [*probes, *(probe for unit in units for probe in unit.http)]
-        observed = self._call(
+        observed = self.call(
             "observe",
             {
                 "host": self.host.name,
@@ -93,7 +93,7 @@ class SystemdHost:
             "text": text,
             "expect_sha256": expect_sha256,
         }
-        return self._call("write", request, Written, mutates=True)
+        return self.call("write", request, Written, mutates=True)
 
     def restart(self, unit: str, *, token: int, change: str, step: str) -> Issued:
         """Ask systemd to restart a unit and do not wait; once for each (change, step, token).
@@ -101,7 +101,7 @@ class SystemdHost:
         Raises: HostUnreachable, HostRefused (`stale-token`, ...), HostAnswerLost.
         """
         request = {"unit": unit, "token": token, "change": change, "step": step}
-        return self._call("restart", request, Issued, mutates=True)
+        return self.call("restart", request, Issued, mutates=True)
 
     def wait(
         self,
@@ -133,18 +133,22 @@ class SystemdHost:
         }
         # a request and a row of 200s that have begun are finished after the slice
         probes_s = 0.0 if health is None else confirmations * (health.timeout_s + poll_s)
-        return self._call("wait", request, Waited, wait_s=for_s + probes_s)
+        return self.call("wait", request, Waited, wait_s=for_s + probes_s)
 
     def fence(self, unit: str, *, token: int) -> Fenced:
         """Shut out every lower token, and learn what was done to the unit until now.
 
         Raises: HostUnreachable, HostRefused (`stale-token`), HostAnswerLost.
         """
-        return self._call("fence", {"unit": unit, "token": token}, Fenced, mutates=True)
+        return self.call("fence", {"unit": unit, "token": token}, Fenced, mutates=True)
 
-    def _call(
+    def call(
         self, verb: str, fields: dict[str, Any], model: type[Answer], *, mutates: bool = False, wait_s: float = 0.0
     ) -> Answer:
+        """One call of the helper, its answer as `model`. wait_s: what it may wait for beside the call itself.
+
+        Raises: HostUnreachable, HostRefused; OpsError, or HostAnswerLost where it mutates, when the answer is not one.
+        """
         request = {"v": VERSION, "verb": verb, "scope": self.host.manager, **fields}
         done = self._exchange(json.dumps(request).encode(), deadline_s=CALL_S + wait_s)
         answer = _document(done)
@@ -216,6 +220,8 @@ NAMES = {
     "after_sha256": "sha256_after",
     "loaded_dropins": "dropins",
     "phase": "state",
+    "from": "ref_before",
+    "to": "ref_after",
 }
 
 
