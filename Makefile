@@ -28,8 +28,11 @@ pictures: install ## renew docs/pictures from the story, played once (needs chro
 crashes: install ## strike every process at every event of a change, and compare with a calm run: well over an hour
 	$(BIN)/python -m sandbox.crashes --all --table docs/crash-matrix.md
 
+# tests wait for services more than they compute: four workers on two cores; a file is played by one worker in its order
+PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
+
 test: install ## every test, with real servers
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 lint: install ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

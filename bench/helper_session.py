@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from policies.fleet import HttpCheck, Service
+from tests.ports import free_port
 from tests.real.ssh_servers import Sshd
-from tests.workers.lab_host import free_port, lab_host
+from tests.workers.lab_host import lab_host
 from workers.executors.answers import unit_ask
 from workers.executors.helper import HelperCall
 from workers.executors.systemd import SystemdHost

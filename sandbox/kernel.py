@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 LISTEN = "0A"  # Source: include/net/tcp_states.h, as /proc/net/tcp prints it
@@ -24,13 +25,19 @@ def environ_of(pid: int, variable: str) -> str | None:
 def listeners(port: int) -> list[int]:
     """Process ids that hold a socket listening on a loopback port; sockets of other users cannot be seen."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
-    found: list[int] = []
-    for pid in pids():
-        try:
-            if any(str(handle.readlink()) in wanted for handle in Path(f"/proc/{pid}/fd").iterdir()):
-                found.append(pid)
-        except OSError:
-            continue  # it ended, a handle was closed meanwhile, or it belongs to somebody else
+    return [pid for pid in pids() if wanted.intersection(handles(pid))]
+
+
+def handles(pid: int) -> list[str]:
+    """What a process has open, as /proc names it; empty when it is gone or belongs to somebody else."""
+    found: list[str] = []
+    try:
+        links = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return found
+    for link in links:
+        with contextlib.suppress(OSError):  # closed meanwhile; the others count all the same
+            found.append(str(link.readlink()))
     return found
 
 

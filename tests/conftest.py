@@ -37,3 +37,19 @@ def store(_valkey: EmbeddedStore) -> Iterator[Store]:
     client.flushall()
     yield Store(_valkey.url, client, _valkey)
     client.close()
+
+
+# the files that take longest begin first where several workers share the run, so that none is left with one at the end
+LONGEST = ("test_demo_story", "test_crash_matrix", "test_execute_loss", "test_execute_held", "test_execute_store")
+FOLDERS = ("real", "scenarios", "sandbox", "workers", "bot", "policies", "house")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put long files first for `pytest -n`; alone, tests run in the order in which they are written."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _place(item.path))
+
+
+def _place(path: Path) -> tuple[int, int]:
+    longest = LONGEST.index(path.stem) if path.stem in LONGEST else len(LONGEST)
+    return longest, FOLDERS.index(path.parent.name) if path.parent.name in FOLDERS else -1

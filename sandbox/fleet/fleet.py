@@ -21,6 +21,7 @@ from sandbox.fleet.document import HostEntry, People, fleet_text
 from sandbox.fleet.manager import UserManager
 from sandbox.fleet.sshd import SshHost, SshLoop
 from sandbox.fleet.units import unit_name, unit_text
+from sandbox.ports import hold_port, let_go, number
 
 ROLES = ("prefill", "decode", "router")
 BOOT_S = {"prefill": 1.0, "decode": 1.0, "router": 0.2}
@@ -81,6 +82,7 @@ class DemoFleet:
         self.ports: dict[str, int] = {}
         self._loop: SshLoop | None = None
         self._troubles: dict[str, misbehaviour.Trouble] = {}
+        self._held: list[socket.socket] = []
         try:
             self._build(hosts, people or People(), timing or {})
             if wait:
@@ -165,6 +167,7 @@ class DemoFleet:
             host.ssh.stop()
         if self._loop is not None:
             self._loop.stop()
+        let_go(self._held)
 
     def _build(self, count: int, people: People, timing: Mapping[str, str | int]) -> None:
         for path in (self.folder, self.folder / "log", self.folder / "clock"):
@@ -174,10 +177,11 @@ class DemoFleet:
         shutil.copytree(
             SOURCE, self.folder / "lib" / "engine", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
         )
-        self.ports = dict(zip(ROLES, _free_ports(len(ROLES)), strict=True))
+        self._held = [hold_port() for _ in ROLES]  # theirs also while they restart
+        self.ports = {role: number(held) for role, held in zip(ROLES, self._held, strict=True)}
         self._loop = SshLoop()
-        for number in range(1, count + 1):
-            manager = UserManager(self.folder / f"gpu{number}", f"gpu{number}")
+        for place in range(1, count + 1):
+            manager = UserManager(self.folder / f"gpu{place}", f"gpu{place}")
             ssh = SshHost(self._loop, manager.wrap, public)
             self.hosts[manager.name] = DemoHost(manager.name, manager, ssh)
             manager.boot()
@@ -225,17 +229,6 @@ class DemoFleet:
             drain_s=self.engines.drain_s,
         )
         (self.host(role).manager.units / unit_name(role)).write_text(text, encoding="utf-8")
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _status(url: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST
 from tests.shared import ROOT
 
 SOURCE = ("bot", "workers", "policies", "sandbox", "bench")
@@ -119,6 +120,11 @@ def test_every_picture_of_the_readme_is_there_light_and_dark_with_words_and_quic
         assert f'srcset="{dark}"' in text
         for name in (light, dark):
             assert (ROOT / name).stat().st_size <= 150_000, name
+
+
+def test_every_file_that_begins_first_exists() -> None:
+    names = {Path(name).stem for name in tracked("tests/**/test_*.py")}
+    assert sorted(set(LONGEST) - names) == []
 
 
 def test_the_project_speaks_of_itself_only() -> None:

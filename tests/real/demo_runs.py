@@ -134,7 +134,9 @@ def run(
 
 
 def _cgroups(owner: int) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"clawback-{owner}-*")]
+    # os.walk, because folders of others come and go meanwhile
+    found = [Path(at) / name for at, names, _ in os.walk("/sys/fs/cgroup") for name in names]
+    return [str(path) for path in found if path.name.startswith(f"clawback-{owner}-")]
 
 
 def _wait_for_cgroups(process: subprocess.Popen[str], count: int) -> None:

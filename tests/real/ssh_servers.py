@@ -18,17 +18,10 @@ from typing import Any
 import asyncssh
 
 from policies.fleet import Host
+from tests.ports import free_port
 from tests.shared import skip_or_fail
 
 START_S = 20.0
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 def make_key(path: Path) -> str:

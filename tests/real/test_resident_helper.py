@@ -19,7 +19,8 @@ from policies.facts import Incarnation
 from policies.fleet import Fleet, Host
 from policies.fleet_file import read_fleet
 from tests.conftest import Store
-from tests.real.ssh_servers import Sshd, free_port
+from tests.ports import free_port
+from tests.real.ssh_servers import Sshd
 from tests.workers.lab_host import LabHost, lab_host
 from workers.executors import systemd
 from workers.executors.answers import Issued, UnitAsk

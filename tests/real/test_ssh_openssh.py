@@ -16,7 +16,8 @@ import pytest
 
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError, SettingsError
 from policies.fleet import Host
-from tests.real.ssh_servers import Sshd, free_port, make_key
+from tests.ports import free_port
+from tests.real.ssh_servers import Sshd, make_key
 from workers.shells import Done
 from workers.shells.hostkeys import KnownHosts
 from workers.shells.ssh import SshPool

@@ -11,7 +11,8 @@ from policies.errors import HostRefused
 from policies.fleet import Host, HttpCheck, Service
 from sandbox.fleet.manager import UserManager
 from sandbox.fleet.sshd import SshHost, SshLoop
-from tests.real.ssh_servers import free_port, make_key
+from tests.ports import free_port
+from tests.real.ssh_servers import make_key
 from tests.sandbox.fleet_client import manager_booted
 from workers.executors.answers import unit_ask
 from workers.executors.systemd import SystemdHost

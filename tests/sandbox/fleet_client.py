@@ -84,7 +84,7 @@ def command(client: paramiko.SSHClient, text: str, stdin: bytes = b"") -> tuple[
         while time.monotonic() < deadline:
             busy = False
             if sent < len(stdin) and channel.send_ready():
-                sent += channel.send(stdin[sent : sent + 32768])
+                sent += _send(channel, stdin[sent : sent + 32768])
                 busy = True
             if sent == len(stdin):
                 channel.shutdown_write()
@@ -102,6 +102,16 @@ def command(client: paramiko.SSHClient, text: str, stdin: bytes = b"") -> tuple[
         raise AssertionError(f"{text!r} did not end within {WAIT_S} s")
     finally:
         channel.close()
+
+
+def _send(channel: paramiko.Channel, data: bytes) -> int:
+    """How much of `data` was taken; all of it by a channel that was closed, as a program's stdin may be."""
+    try:
+        return channel.send(data)
+    except OSError:
+        if not channel.closed:
+            raise
+        return len(data)
 
 
 def http(url: str, body: dict[str, object] | None = None) -> tuple[int, Any]:

@@ -12,6 +12,7 @@ from sandbox.fleet.document import KNOB_ENV, People
 from sandbox.fleet.fleet import DemoFleet, Engines
 from sandbox.fleet.load import Load
 from sandbox.fleet.units import unit_name
+from sandbox.kernel import listeners
 from tests.sandbox.fleet_client import booted, command, connected, http, reading, until
 
 pytestmark = pytest.mark.real
@@ -36,16 +37,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoFleet]:
 
 def port_owner(port: int) -> int:
     """Process that listens on the port, from /proc."""
-    rows = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    inodes = {r.split()[9] for r in rows if r.split()[1].endswith(f":{port:04X}") and r.split()[3] == "0A"}
-    for folder in Path("/proc").glob("[0-9]*/fd"):
-        try:
-            targets = {str(entry.readlink()) for entry in folder.iterdir()}
-        except OSError:
-            continue
-        if targets & {f"socket:[{inode}]" for inode in inodes}:
-            return int(folder.parent.name)
-    raise AssertionError(f"nobody listens on {port}")
+    (owner,) = listeners(port)
+    return owner
 
 
 def children(pid: int) -> list[int]:

@@ -21,8 +21,9 @@ from bot.cli.systemd import RootTree
 from policies.facts import HostFacts, HttpAnswer, UnitFacts
 from policies.systemd import root
 from policies.systemd.effective import effective
+from tests.ports import free_port
 from tests.shared import skip_or_fail
-from tests.workers.lab_host import HELPER, LabHost, free_port, lab_host
+from tests.workers.lab_host import HELPER, LabHost, lab_host
 
 pytestmark = pytest.mark.real
 
@@ -377,9 +378,11 @@ def test_another_persons_process_is_forbidden_and_its_port_hidden() -> None:
 def test_a_pid_that_was_given_to_another_process_meanwhile_has_vanished() -> None:
     scope: dict[str, Any] = {"__name__": "helper"}
     exec(HELPER.read_text(encoding="utf-8"), scope)  # noqa: S102 - the program itself, as hosts run it
-    started = scope["process_stat"](os.getpid()).started
-    assert scope["read_environ"](os.getpid(), started, ["NO_SUCH"]) == {"NO_SUCH": ("absent", None)}
-    assert scope["read_environ"](os.getpid(), started + 1, ["NO_SUCH"]) == {"NO_SUCH": ("vanished", None)}
+    with subprocess.Popen(["/bin/sleep", "600"]) as other:
+        started = scope["process_stat"](other.pid).started
+        assert scope["read_environ"](other.pid, started, ["NO_SUCH"]) == {"NO_SUCH": ("absent", None)}
+        assert scope["read_environ"](other.pid, started + 1, ["NO_SUCH"]) == {"NO_SUCH": ("vanished", None)}
+        other.kill()
     assert scope["read_environ"](2**22 + 1, 1, ["NO_SUCH"]) == {"NO_SUCH": ("vanished", None)}
 
 

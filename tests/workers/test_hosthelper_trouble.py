@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from policies.facts import HostFacts, UnitFacts
+from tests.ports import free_port
 from tests.shared import skip_or_fail
-from tests.workers.lab_host import LabHost, free_port, lab_host
+from tests.workers.lab_host import LabHost, lab_host
 from workers.hosthelper import log_file, masked
 
 pytestmark = pytest.mark.real

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.workers.lab_host import LabHost, free_port, lab_host
+from tests.ports import free_port
+from tests.workers.lab_host import LabHost, lab_host
 
 pytestmark = pytest.mark.real
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from policies.errors import SettingsError, StoreUnavailable
+from sandbox.kernel import handles
 from workers.live import EmbeddedStore, running_url
 from workers.store import connect, persistence
 
@@ -70,7 +71,8 @@ def test_nobody_else_can_open_the_folder_the_socket_or_the_password(folder: Path
 
 def test_the_server_listens_on_no_tcp_port_and_asks_for_the_password(folder: Path) -> None:
     with EmbeddedStore(folder) as server:
-        inodes = {str(link.readlink()) for link in Path(f"/proc/{server.pid}/fd").iterdir()}
+        assert server.pid is not None
+        inodes = set(handles(server.pid))
         listening = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         assert not {f"socket:[{fields[9]}]" for fields in listening if fields[3] == "0A"} & inodes
         plain = socket.socket(socket.AF_UNIX)
