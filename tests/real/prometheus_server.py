@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from policies.metrics.samples import Sample, Scrape
-from tests.real.ssh_servers import free_port
+from tests.ports import free_port
 from tests.shared import skip_or_fail
 
 START_S = 20.0
