@@ -27,6 +27,23 @@ SENTENCES: dict[str, str] = {
     "claim.baseline-unknown": "{needs:code} holds; whether it held before is not known",
     "claim.not-ruled-out": "not ruled out: {names}",
     "claim.refuted-rivals": "refuted by readings: {names}",
+    # whether a change had an effect
+    "claim.change-holds": (
+        "{effect:code} holds since {change}, did not hold before and not in the old state measured again, and nothing"
+        " else changed"
+    ),
+    "claim.change-not-over": "the time asked about is not over yet",
+    "claim.change-no-effect": "{effect:code} does not hold after {change}",
+    "claim.change-not-known": "whether {effect:code} holds after {change} is not known",
+    "claim.change-was-there-before": "{effect:code} held before {change} as well",
+    "claim.change-old-state-too": "{effect:code} holds in the old state as well, measured again after {change}",
+    "claim.change-not-measured-before": "{effect:code} holds after {change}; whether it held before is not known",
+    "claim.change-others-not-known": "{effect:code} holds since {change}; what else changed was not looked at",
+    "claim.change-not-alone": "{effect:code} holds since {change}, and these changed as well: {others}",
+    "claim.change-old-state-not-measured": (
+        "{effect:code} holds since {change}; the old state was not measured again, so whether it would be as bad is not"
+        " known"
+    ),
     # why something is not known
     "claim.not-measured": "{metric:code} was not measured",
     "claim.stale": "{metric:code} has no reading from the {fresh_s:s} before {end:at}, the newest is of {at:day}",

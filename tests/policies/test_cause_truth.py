@@ -116,6 +116,7 @@ def test_nobody_looked_at_the_engine() -> None:
         ([5, 5, 0], "falling"),
         ([100, 99, 98], "neither"),  # less than a tenth
         ([9, 1, 8], "neither"),  # up again at once
+        ([9, 10, 5], "neither"),  # two pairs of three
         ([9, 7, 8, 5, 4], "falling"),  # one that goes the other way
         ([-1, -2, -3], "falling"),
         ([0, 1, 0, 2, 4], "rising"),
