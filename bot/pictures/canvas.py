@@ -1,6 +1,6 @@
 """The paper: size, type and colours of every picture, and how it becomes a PNG.
 
-A thread shows a picture of 1200 points about 360 wide on a phone, so type is large: 22 pt at 100 dpi are 9 there.
+A thread shows a picture of 1200 points about 360 wide on a phone, so type is large: 25 pt at 100 dpi are 10 px there.
 Pictures have a ground of their own and read the same in light and dark mode; what a colour says, a shape says too.
 Source: the colours are near those of Okabe and Ito, darker, which people with any common colour blindness tell apart.
 """
@@ -27,7 +27,7 @@ WIDTH_PX = 1200
 HEIGHT_PX = 900
 GROUND, INK, QUIET, RULE = "#fcfcf9", "#16181d", "#565b66", "#d5d7dc"
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#B06F00", "#00795A", "#C44E00", "#6b7078"
-TITLE, LARGE, NORMAL, SMALL = 36.0, 27.0, 23.0, 19.0
+TITLE, LARGE, NORMAL, SMALL = 37.0, 30.0, 25.0, 21.0
 MOST_TEXT = 60
 MOST_COLOURS = 96
 # the word of a point -> colour and shape

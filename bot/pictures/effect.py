@@ -21,9 +21,9 @@ from policies.bench.metrics import short
 
 MOST_ROWS = 24
 ROOMY_ROWS = 5  # up to so many rows have three lines beside them
-ROW_PX, ROOMY_PX, LINE_PX = 44, 108, 34
-HEAD_PX, FOOT_PX = 172, 206
-LEFT, RIGHT, KEY_TEXT = 0.15, 0.645, 0.088
+ROW_PX, ROOMY_PX, LINE_PX = 46, 124, 37
+HEAD_PX, FOOT_PX = 172, 212
+LEFT, RIGHT, KEY_TEXT = 0.155, 0.635, 0.088
 FAR, NEAR = 4.0, 10.0  # a point so many times the middle one is beyond the axis, never within 40 %
 CAP = 1.9  # taller than the mark, so that a narrow interval is seen around it
 LEAST_SPAN = 4.0  # percent, so that noise does not look like an effect
@@ -174,7 +174,7 @@ def _beside(axes: Axes, row: int, point: PointJudgement, *, roomy: bool) -> None
     for number, line in enumerate(lines):
         first = roomy and number == 0
         place = row + (number - (len(lines) - 1) / 2) * LINE_PX * pixel
-        text = canvas.write(axes, 1.055, place, line, size=LARGE if first else SMALL + roomy, bold=first,
+        text = canvas.write(axes, 1.055, place, line, size=LARGE if first else SMALL + 2 * roomy, bold=first,
                             colour=INK if first or not roomy else QUIET, room=right)  # fmt: skip
         text.set_transform(axes.get_yaxis_transform())
         canvas.named(text, f"beside {point.load.label}")

@@ -133,9 +133,9 @@ def _numbered(axes: Axes, point: PointJudgement, at: tuple[list[float], list[flo
 
 def _foot(figure: Figure, judgement: Judgement, left_out: int, height: int) -> None:
     unit = f"in {canvas.readable(judgement.unit)}, " if judgement.unit else ""
-    canvas.write(figure, 0.46, 38 / height, f"{unit}{judgement.better} is better", size=SMALL, colour=QUIET, room=620)
-    if left_out:
-        canvas.write(figure, 0.97, 38 / height, more_loads(left_out), size=SMALL, colour=QUIET, across="right")
+    more = f", {more_loads(left_out)}" if left_out else ""
+    said = f"{unit}{judgement.better} is better{more}"
+    canvas.write(figure, 0.97, 38 / height, said, size=SMALL, colour=QUIET, across="right", room=640)
     key = figure.add_axes((0.02, 8 / height, 0.42, 60 / height))
     key.set_axis_off()
     key.set_xlim(0, 1)

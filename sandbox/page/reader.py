@@ -123,10 +123,19 @@ class Reader:
             key = f"{message.channel} {message.ts}"
             seen[key] = _message_mark(message)
             if self._messages.get(key) != seen[key]:
-                made.append(_shown_message(message) | {"key": key})
+                made.append(_shown_message(message) | {"key": key, "files": self._shown_files(message)})
         made += [{"key": key, "gone": True} for key in self._messages if key not in seen]
         self._messages = seen
         return made
+
+    def _shown_files(self, message: Message) -> list[Json]:
+        found = [self.sources.workspace.files.get(file_id) for file_id in message.files]
+        return [
+            {"id": f.id, "name": f.name, "title": f.title, "alt": f.alt_txt, "bytes": f.length, "gone": f.deleted,
+             "picture": f.picture is not None}
+            for f in found
+            if f is not None
+        ]  # fmt: skip
 
     @staticmethod
     def _numbered(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from starlette.routing import Route
 from sandbox.slack.admin import Admin
 from sandbox.slack.errors import PersonError
 from sandbox.slack.faults import Fault, FaultMenu
+from sandbox.slack.forms import NamedBytes
 from sandbox.slack.people import People
 from sandbox.slack.records import Envelope, Json
 from sandbox.slack.socketmode import SocketHub
@@ -69,7 +71,12 @@ def control_routes(people: People, admin: Admin, faults: FaultMenu, sockets: Soc
         "say": lambda body: people.say(**body),
         "mention": lambda body: people.mention(**body),
         "click": lambda body: people.click(**body),
+        "share": lambda body: people.share(**body | {"files": _decoded(body["files"])}),
+        "upload": lambda body: [
+            {"id": f.id, "name": f.name} for f in people.upload(body["user"], _decoded(body["files"]))
+        ],
         "submit": lambda body: people.submit_view(**body),
+        "close": lambda body: people.close_view(**body),
         "edit": lambda body: people.edit_message_behind_the_bot(**body),
         "delete": lambda body: people.delete_message(**body),
         "faults": lambda body: faults.add(Fault(**body)),
@@ -87,6 +94,7 @@ def control_routes(people: People, admin: Admin, faults: FaultMenu, sockets: Soc
         "envelopes": lambda _: people.envelopes,
         "violations": lambda _: list(workspace.violations),
         "views": lambda _: dict(workspace.views),
+        "files": lambda _: [workspace.files.shown(f.id, workspace.channels.values()) for f in workspace.files.all()],
         "faults": lambda _: faults.listed(),
         "state": lambda _: {"sockets": sockets.connected, "team": workspace.team_id, "bot": workspace.app.bot_user},
     }
@@ -95,6 +103,11 @@ def control_routes(people: People, admin: Admin, faults: FaultMenu, sockets: Soc
         *(Route(f"/_control/{name}", _endpoint(verb), methods=["POST"]) for name, verb in posts.items()),
         *(Route(f"/_control/{name}", _endpoint(verb), methods=["GET"]) for name, verb in gets.items()),
     ]
+
+
+def _decoded(files: list[Json]) -> list[NamedBytes]:
+    """`[{"name": ..., "base64": ...}]` as names and bytes."""
+    return [(str(file["name"]), base64.b64decode(file["base64"], validate=True)) for file in files]
 
 
 def _endpoint(verb: Verb) -> Callable[[HttpRequest], Any]:

@@ -15,6 +15,7 @@ FaultKind = Literal[
     "error_after_commit",  # an HTTP 5xx, although the work was done
     "delay",  # the answer comes late
     "error",  # `ok: false` with the name in `error`
+    "drop_share",  # an upload is finished and never shared
     "duplicate_envelope",  # the same envelope twice on one socket
     "other_socket",  # the same envelope again on another socket
     "drop_ack",  # the acknowledgement is lost on its way

@@ -20,13 +20,17 @@ TS = re.compile(r"\d{10}\.\d{6}")
 
 @dataclass(slots=True)
 class Request:
-    """One call of a method: its arguments (decoded JSON), and everything a handler may use."""
+    """One call of a method: its arguments (decoded JSON), and everything a handler may use.
+
+    `fault` is the kind of the one that is switched on for this call, or "".
+    """
 
     method: str
     args: Json
     workspace: Workspace
     oracle: Oracle
     tickets: Tickets
+    fault: str = ""
 
     def text(self, name: str, default: str = "") -> str:
         """An argument as a string."""
@@ -141,6 +145,10 @@ def shape(workspace: Workspace, message: Message, *, with_metadata: bool = False
     for key in ("blocks", "attachments", "thread_ts", "edited"):
         if value := getattr(message, key):
             made[key] = value
+    if message.files:
+        shown = [workspace.files.shown(file) for file in message.files]
+        made |= {"files": shown, "upload": message.bot_id is not None, "display_as_bot": False}
+        made["subtype"] = "file_share"
     if message.broadcast:
         made["subtype"] = "thread_broadcast"
     if with_metadata and message.metadata:

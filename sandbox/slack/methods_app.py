@@ -32,6 +32,10 @@ def connections_open(request: Request) -> Json:
 def views_open(request: Request) -> Json:
     """Open a modal for whoever triggered it; the trigger works once, for 3 s."""
     view = request.oracle.judge_view(request)
+    takes_files = any((block.get("element") or {}).get("type") == "file_input" for block in view["blocks"])
+    if takes_files and "files:read" not in request.workspace.app.scopes:
+        request.violation("missing_scope", "a file input needs files:read", "/view")
+        raise SlackError("invalid_arguments", response_metadata={"messages": ["file_input needs files:read"]})
     user = request.tickets.use_trigger(request.text("trigger_id"))
     workspace = request.workspace
     with workspace.change():

@@ -14,7 +14,7 @@ from sandbox.slack.methods import Request
 from sandbox.slack.records import Json, Violation
 from sandbox.slack.workspace import Workspace
 
-JSON_ARGUMENTS = frozenset({"blocks", "attachments", "metadata", "view", "message", "unfurls"})
+JSON_ARGUMENTS = frozenset({"blocks", "attachments", "metadata", "view", "message", "unfurls", "files"})
 MOST_TEXT = 4_000
 MOST_TEXT_POST = 40_000
 MOST_METADATA_BYTES = 4_096

@@ -8,7 +8,7 @@ import time
 
 from sandbox.slack.errors import PersonError
 from sandbox.slack.methods import shape
-from sandbox.slack.records import Blocks, Channel, Happening, Json, User
+from sandbox.slack.records import Blocks, Channel, Happening, Json, Message, User
 from sandbox.slack.workspace import Workspace
 
 VERIFICATION = "sandbox-verification"
@@ -108,6 +108,12 @@ def message_event(workspace: Workspace, channel: Channel, happening: Happening) 
     if happening.subtype == "message_deleted":
         return event | {"deleted_ts": happening.message.ts}
     return event | {"message": shown}
+
+
+def file_shared(message: Message, file: str) -> Json:
+    """The `file_shared` event of one file of a message."""
+    keys: Json = {"channel_id": message.channel, "file_id": file, "user_id": message.user, "file": {"id": file}}
+    return {"type": "file_shared", "event_ts": message.ts} | keys
 
 
 def choice(element: Json, value: str | None) -> Json:

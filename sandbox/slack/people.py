@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sandbox.slack import payloads
 from sandbox.slack.blockrules import elements
 from sandbox.slack.delivery import Delivery
 from sandbox.slack.errors import PersonError, SlackError
+from sandbox.slack.forms import Forms, NamedBytes
 from sandbox.slack.methods import shape
 from sandbox.slack.oracle import Oracle
 from sandbox.slack.records import Call, Channel, Envelope, Happening, Json, Message, User
@@ -31,14 +32,11 @@ class Click:
         return self.envelope is not None and self.envelope.wait(timeout_s)
 
 
-class People:
+class People(Forms):
     """The hands of every person of the workspace. Users and channels are given by id or by name."""
 
     def __init__(self, workspace: Workspace, delivery: Delivery, tickets: Tickets, oracle: Oracle) -> None:
-        self.workspace = workspace
-        self._delivery = delivery
-        self._tickets = tickets
-        self._oracle = oracle
+        super().__init__(workspace, delivery, tickets, oracle)
         workspace.on_message = self._happened
 
     # doing
@@ -71,16 +69,28 @@ class People:
 
     def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
         """Write a message; the app gets `app_mention` and `message` where it subscribed and is a member."""
+        return self._written(user, channel, text, thread_ts, [])
+
+    def share(
+        self, user: str, channel: str, files: Sequence[NamedBytes], text: str = "", thread_ts: str | None = None
+    ) -> Message:
+        """Drop files into a channel or thread, with words or without."""
+        if not files:
+            raise PersonError("no files to share")
+        self._present(user, channel)
+        return self._written(user, channel, text, thread_ts, [file.id for file in self.upload(user, files)])
+
+    def _written(self, user: str, channel: str, text: str, thread_ts: str | None, files: list[str]) -> Message:
         who, where = self._present(user, channel)
         if where.is_archived:
             raise PersonError(f"#{where.name} is archived")
         written = payloads.typed_text(self.workspace, text)
-        message = self.workspace.post(
-            where.id, who.id, written, blocks=payloads.rich_text(written), thread_ts=thread_ts
-        )
+        blocks = payloads.rich_text(written) if written else []
+        message = self.workspace.post(where.id, who.id, written, blocks=blocks, thread_ts=thread_ts, files=files)
         mentioned = f"<@{self.workspace.app.bot_user}>" in written and where.kind != "im"
         if mentioned and "app_mention" in self.workspace.app.events and self._bot_in(where):
             event = shape(self.workspace, message) | {"client_msg_id": str(uuid.uuid4())}
+            event.pop("subtype", None)
             self.event(event | {"type": "app_mention", "channel": where.id, "event_ts": message.ts})
         return message
 
@@ -128,19 +138,6 @@ class People:
             payload["message"] = shape(self.workspace, message, with_metadata=True)
         return Click(self._delivery.deliver("interactive", payload))
 
-    def submit_view(self, user: str, view_id: str, values: Json) -> Envelope:
-        """Submit an open modal; `values` is `{block_id: {action_id: {"type": ..., "value": ...}}}`."""
-        who = self._user(user)
-        view = self.workspace.views.get(view_id)
-        if view is None or view["_opened_by"] != who.id:
-            raise PersonError(f"{who.name} has no open view {view_id!r}")
-        shown = {key: item for key, item in view.items() if key != "_opened_by"} | {"state": {"values": values}}
-        payload = payloads.interaction(self.workspace, "view_submission", who, self._tickets.new_trigger(who.id)) | {
-            "view": shown,
-            "response_urls": [],
-        }
-        return self._delivery.deliver("interactive", payload, on_settled=lambda e: self._view_answer(e, view_id))
-
     def event(self, event: Json) -> Envelope:
         """Deliver any Events API event."""
         return self._delivery.deliver("events_api", payloads.event_callback(self.workspace, event))
@@ -171,6 +168,7 @@ class People:
                     "who": self.workspace.users[m.user].name,
                     "text": m.text,
                     "blocks": m.blocks,
+                    "files": [self.workspace.files.shown(file) for file in m.files],
                     "ephemeral_to": m.ephemeral_to,
                     "edited": m.edited,
                     "metadata": m.metadata,
@@ -196,12 +194,6 @@ class People:
         return self.workspace.wait_for(predicate, timeout_s)
 
     # finding
-
-    def _user(self, user: str) -> User:
-        found = self.workspace.find_user(user)
-        if found is None:
-            raise PersonError(f"nobody is called {user!r}")
-        return found
 
     def _channel(self, channel: str) -> Channel:
         found = self.workspace.find_channel(channel)
@@ -248,8 +240,13 @@ class People:
         message = happening.message
         channel = self.workspace.channels[message.channel]
         subscribed = f"message.{channel.kind}" in self.workspace.app.events
-        if subscribed and self._bot_in(channel) and self._delivery.running:
+        if not self._bot_in(channel) or not self._delivery.running:
+            return
+        if subscribed:
             self.event(payloads.message_event(self.workspace, channel, happening))
+        if happening.before is None and "file_shared" in self.workspace.app.events:
+            for file in message.files:
+                self.event(payloads.file_shared(message, file))
 
     # answers inside an acknowledgement
 
@@ -263,16 +260,3 @@ class People:
         except SlackError as no:
             with self.workspace.change():
                 envelope.failure = no.error
-
-    def _view_answer(self, envelope: Envelope, view_id: str) -> None:
-        """`response_action` of a submission: errors keep the modal open, update changes it, nothing closes it."""
-        answer = envelope.ack_payload or {}
-        with self.workspace.change():
-            if answer.get("response_action") == "errors":
-                self.workspace.views[view_id]["_errors"] = answer.get("errors")
-            elif answer.get("response_action") in {"update", "push"}:
-                for found in self._oracle.validate("view", answer.get("view")):
-                    self._oracle.note("view_submission", "invalid_view", found.message, found.pointer)
-                self.workspace.views[view_id] |= answer.get("view") or {}
-            else:
-                self.workspace.views.pop(view_id, None)

@@ -68,6 +68,7 @@ class Message:
     bot_id: str | None = None
     blocks: Blocks = field(default_factory=list)
     attachments: list[Json] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
     metadata: Json | None = None
     thread_ts: str | None = None
     edited: Json | None = None

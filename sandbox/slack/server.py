@@ -21,6 +21,7 @@ from sandbox.slack.control import control_routes
 from sandbox.slack.cut import CuttableProtocol
 from sandbox.slack.delivery import Delivery
 from sandbox.slack.faults import FaultMenu
+from sandbox.slack.filedoors import FileDoors
 from sandbox.slack.httpmode import HttpHub
 from sandbox.slack.oracle import Oracle
 from sandbox.slack.people import People
@@ -93,7 +94,7 @@ class SlackSandbox:
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
         )
         where = f"[{host}]" if ":" in host else host
-        self.tickets.origin = f"http://{where}:{listener.getsockname()[1]}"
+        self.tickets.origin = self.workspace.files.origin = f"http://{where}:{listener.getsockname()[1]}"
         config = uvicorn.Config(
             self.asgi(),
             http=CuttableProtocol,
@@ -132,6 +133,7 @@ class SlackSandbox:
                 Route("/commands/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 Route("/actions/{team}/{number}/{token}", self.api.response, methods=["POST"]),
                 WebSocketRoute("/link/", self.sockets.serve),
+                *FileDoors(self.api).routes(),
                 *control,
                 *self.page.routes(control),
             ]

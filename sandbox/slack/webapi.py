@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict, deque
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from sandbox.slack import methods_app, methods_chat, methods_read  # noqa: F401 - they register their methods
+from sandbox.slack import methods_app, methods_chat, methods_files, methods_read  # noqa: F401 - they register their methods
 from sandbox.slack.cut import Cut
 from sandbox.slack.errors import SlackError
 from sandbox.slack.faults import Fault, FaultMenu
@@ -51,7 +52,7 @@ class WebApi:
         if (wait_s := self._too_fast(name, call)) is not None:
             return self._limited(name, call, wait_s)
         answer = await run_in_threadpool(self._answer, name, args, token, broken, fault)
-        return await self._after(fault, call, answer)
+        return await self._after(fault, call, answer, JSONResponse(answer))
 
     async def response(self, http: HttpRequest) -> Response:
         """POST to a response_url."""
@@ -60,16 +61,24 @@ class WebApi:
         except ValueError:
             body = None
         call = Call("response_url", body if isinstance(body, dict) else {}, time.time())
+        gone = {"used_url", "expired_url", "no_such_url"}
+        return await self.answered(
+            call,
+            lambda: self._respond(http.path_params["token"], body, call),
+            lambda answer: JSONResponse(answer, status_code=404 if answer.get("error") in gone else 200),
+        )
+
+    async def answered(self, call: Call, work: Callable[[], Json], shown: Callable[[Json], Response]) -> Response:
+        """What an address beside the methods answers: recorded, and with the faults of `call.method`."""
         self._record(call)
-        fault = self.faults.take("response_url")
+        fault = self.faults.take(call.method)
         if fault is not None:
             call.fault = fault.kind
-            early = await self._before(fault, call, "response_url")
+            early = await self._before(fault, call, call.method)
             if early is not None:
                 return early
-        answer = await run_in_threadpool(self._respond, http.path_params["token"], body, call)
-        status = 404 if answer.get("error") in {"used_url", "expired_url", "no_such_url"} else 200
-        return await self._after(fault, call, answer, status=status)
+        answer = await run_in_threadpool(work)
+        return await self._after(fault, call, answer, shown(answer))
 
     def _respond(self, token: str, body: Any, call: Call) -> Json:
         try:
@@ -93,7 +102,8 @@ class WebApi:
                     self.oracle.note(name, "invalid_json", f"argument {broken!r} is not JSON", f"/{broken}")
                     raise SlackError("invalid_blocks_format" if broken == "blocks" else "invalid_json")
                 self.oracle.judge_arguments(name, args)
-                request = Request(name, args, self.workspace, self.oracle, self.tickets)
+                kind = fault.kind if fault is not None else ""
+                request = Request(name, args, self.workspace, self.oracle, self.tickets, kind)
                 if found.scope:
                     request.need_scope(found.scope)
                 return {"ok": True, **found.handler(request)}
@@ -137,15 +147,15 @@ class WebApi:
                 return Cut()
         return None
 
-    async def _after(self, fault: Fault | None, call: Call, answer: Json, *, status: int = 200) -> Response:
+    async def _after(self, fault: Fault | None, call: Call, answer: Json, response: Response) -> Response:
         if fault is not None and fault.kind == "reset_after_commit":
             self._finish(call, 0, error="reset")
             return Cut()
         if fault is not None and fault.kind == "error_after_commit":
             self._finish(call, fault.status, error="http_error")
             return PlainTextResponse("upstream request timeout", status_code=fault.status)
-        self._finish(call, status, ok=bool(answer["ok"]), error=answer.get("error"))
-        return JSONResponse(answer, status_code=status)
+        self._finish(call, response.status_code, ok=bool(answer["ok"]), error=answer.get("error"))
+        return response
 
     def _too_fast(self, name: str, call: Call) -> int | None:
         """Seconds to wait when a limit is hit; calling during a Retry-After is a violation."""

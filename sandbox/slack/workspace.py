@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.slack.filestore import FileStore, Share, StoredFile
 from sandbox.slack.records import Blocks, Call, Channel, Envelope, Happening, Json, Message, User, Usergroup, Violation
 
 DEFAULT_SCOPES = frozenset({
@@ -58,6 +59,7 @@ class Workspace:
         self.calls: list[Call] = []
         self.envelopes: list[Envelope] = []
         self.violations: list[Violation] = []
+        self.files = FileStore(self.new_id, team_id)
         self.plan_has_usergroups = True
         self.on_message: Callable[[Happening], None] | None = None
         self._numbers = itertools.count(1)
@@ -182,6 +184,7 @@ class Workspace:
         bot_id: str | None = None,
         blocks: Blocks | None = None,
         attachments: list[Json] | None = None,
+        files: Iterable[str] = (),
         metadata: Json | None = None,
         thread_ts: str | None = None,
         ephemeral_to: str | None = None,
@@ -201,12 +204,16 @@ class Workspace:
                 bot_id=bot_id,
                 blocks=self.with_ids(blocks or []),
                 attachments=copy.deepcopy(attachments or []),
+                files=list(files),
                 metadata=copy.deepcopy(metadata),
                 thread_ts=thread_ts,
                 ephemeral_to=ephemeral_to,
                 broadcast=broadcast,
             )
             self.messages.append(message)
+            for file_id in message.files:
+                if (file := self.files.get(file_id)) is not None:
+                    file.shares.append(Share(channel, message.ts, message.thread_ts))
             self._tell(Happening("", message))
             return message
 
@@ -229,6 +236,11 @@ class Workspace:
     def _tell(self, happening: Happening) -> None:
         if happening.message.ephemeral_to is None and self.on_message is not None:
             self.on_message(happening)
+
+    def app_sees(self, file: StoredFile) -> bool:
+        """Whether the app may see a file: its own, shared where its bot is, or given to it in a form."""
+        shared = any(self.app.bot_user in self.channels[share.channel].members for share in file.shares)
+        return file.for_app or file.user == self.app.bot_user or shared
 
     def message(self, channel: str, ts: str) -> Message | None:
         """A message that everybody in the channel can see, or None."""

@@ -168,7 +168,7 @@ def test_a_broken_comparison_is_drawn_hollow_and_says_that_it_shows_nothing() ->
 def test_what_does_not_fit_on_the_picture_is_counted() -> None:
     judged = sweep(dict.fromkeys(range(1, 31), 1.01), FIVE[:2])
     assert "and 6 more loads" in texts(effect_figure(judged))
-    assert "and 18 more loads" in texts(runs_figure(judged))
+    assert any("and 18 more loads" in text for text in texts(runs_figure(judged)))
     assert "and 18 more loads" in effect_words(judged)
 
 

@@ -124,9 +124,9 @@ class Room:
 
 
 @contextmanager
-def room(*, with_app: bool = True) -> Iterator[Room]:
-    """A running room; calls are judged against the reference data where an app makes them."""
-    made = SlackSandbox(reference=shared("slack") if with_app else None, page_hints=WORDS)
+def room(*, with_app: bool = True, judged: bool = True) -> Iterator[Room]:
+    """A running room, with an app of its own; calls are judged against the reference data, unless `judged` is off."""
+    made = SlackSandbox(reference=shared("slack") if judged else None, page_hints=WORDS)
     space = made.workspace
     space.add_user("ana", user_id="U0ANA")
     space.add_user("ben", user_id="U0BEN")

@@ -146,7 +146,7 @@ def test_acting_as_somebody_else_shows_what_they_see(here: Room, tab: OpenTab) -
 
 
 def test_what_nobody_answers_is_said(browser: Browser) -> None:
-    with room(with_app=False) as empty:
+    with room(with_app=False, judged=False) as empty:
         ana = Tab(browser, empty, "ana")
         expect(ana.page.locator("#link")).to_have_text("no app connected")
         ana.type_in("/knob list")
@@ -155,7 +155,7 @@ def test_what_nobody_answers_is_said(browser: Browser) -> None:
 
 
 def test_edits_and_deletions_arrive_and_the_page_reconnects_by_itself(browser: Browser) -> None:
-    with room(with_app=False) as own:
+    with room(with_app=False, judged=False) as own:
         slack: SlackSandbox = own.slack
         ana = Tab(browser, own, "ana")
         first, second = own.post("first"), own.post("second")

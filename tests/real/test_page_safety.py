@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def here() -> Iterator[Room]:
-    with room(with_app=False) as made:
+    with room(with_app=False, judged=False) as made:
         yield made
 
 

@@ -2,8 +2,9 @@
 
 import { $, h, keyed, notice } from "./dom.js";
 import { composer, learn } from "./composer.js";
-import { modals, settle } from "./deeds.js";
+import { settle } from "./deeds.js";
 import { faultMenu, faultRows } from "./faults.js";
+import { modals } from "./forms.js";
 import { readUntil, showChannel, showThread, unread } from "./messages.js";
 import { channel, connect, feed, store, title, user } from "./store.js";
 import { trafficRows } from "./traffic.js";
@@ -34,7 +35,7 @@ const soon = () => (planned ||= requestAnimationFrame(() => ((planned = 0), draw
 
 function draw() {
   settle();
-  void modals();
+  modals();
   people();
   const here = place();
   $("team").textContent = store.state.team || "sandbox";
@@ -216,6 +217,16 @@ document.addEventListener("keydown", (event) => {
   if (!used) return;
   event.preventDefault();
   used();
+});
+
+const carries = (event) => event.dataTransfer?.types.includes("Files") && !document.querySelector("dialog[open]");
+document.addEventListener("dragover", (event) => carries(event) && event.preventDefault());
+document.addEventListener("drop", (event) => {
+  if (!carries(event)) return;
+  event.preventDefault();
+  const into = $("thread").contains(event.target) ? answer : write;
+  into.attach(event.dataTransfer.files);
+  into.field.focus();
 });
 
 $("as").onchange = (event) => go({ as: user(event.target.value).name, thread: null });

@@ -1,6 +1,7 @@
 // Block Kit as DOM nodes. `ctx.click(element, value)` is called when somebody uses an element.
 
 import { h } from "./dom.js";
+import { input } from "./fields.js";
 import { link, markdown, mention, moment, mrkdwn, place, team } from "./mrkdwn.js";
 
 /** The nodes of a list of blocks. */
@@ -36,10 +37,7 @@ const DRAW = {
   ],
   table,
   rich_text: (block) => rich(block),
-  input: (block) => {
-    const label = h("span", text(block.label), block.optional && " (optional)");
-    return h("label", label, field(block), block.hint && h("small", text(block.hint)));
-  },
+  input,
 };
 
 function table(block) {
@@ -93,16 +91,6 @@ function overflow(e, ctx) {
   const list = options(e).map((o) => h("button.quiet", { type: "button", onclick: choose(o) }, text(o.text)));
   const summary = h("summary.button", { "aria-label": "More actions", "data-focus": e.action_id }, "⋯");
   return h("details.overflow", summary, h("div", list));
-}
-
-/** An input of a modal; its value is read from the form when it is sent. */
-function field(block) {
-  const e = block.element;
-  const props = { name: `${block.block_id} ${e.action_id}`, required: !block.optional, "data-type": e.type };
-  const list = options(e).map((o) => h("option", { value: o.value }, String(o.text.text)));
-  if (list.length) return h("select", props, list);
-  const more = { maxlength: e.max_length, placeholder: e.placeholder?.text, value: e.initial_value };
-  return h(e.multiline ? "textarea" : "input", { ...props, ...more }, e.multiline && e.initial_value);
 }
 
 // rich text

@@ -2,6 +2,7 @@
 
 import { h, notice } from "./dom.js";
 import { command, say } from "./deeds.js";
+import { waiting } from "./files.js";
 import { store } from "./store.js";
 
 const MOST_SHOWN = 8;
@@ -52,8 +53,11 @@ export function composer(id, where) {
   });
   const list = h("ul.offers", { id: listId, role: "listbox", "aria-label": "Suggestions", hidden: true });
   const spoken = h("span.unseen", { role: "status" });
+  const files = waiting(id);
+  field.addEventListener("paste", (event) => event.clipboardData.files.length && (event.preventDefault(), files.add(event.clipboardData.files)));
   const send = h("button.button.primary", { type: "submit" }, "Send");
-  const form = h("form.composer", { onsubmit: (event) => (event.preventDefault(), submit()) }, list, field, send, spoken);
+  const parts = [list, files.list, files.button, files.chooser, field, send, spoken, files.spoken];
+  const form = h("form.composer", { onsubmit: (event) => (event.preventDefault(), submit()) }, parts);
 
   function offer(close) {
     offered = close || field.selectionEnd < field.value.length ? [] : suggestions(field.value);
@@ -103,8 +107,13 @@ export function composer(id, where) {
 
   async function submit() {
     const line = field.value.trim();
-    if (!line) return;
+    const attached = files.all();
+    if (!line && !attached.length) return;
     const { channel, thread } = where();
+    if (line.startsWith("/") && attached.length) {
+      notice(`A command takes no files. Send them with a message, e.g. @${store.state.app} ${line.split(" ").slice(1).join(" ")}`);
+      return;
+    }
     if (line.startsWith("/") && thread) {
       notice(`Commands do not exist inside threads. Mention the app instead: @${store.state.app} ${line.split(" ").slice(1).join(" ")}`);
       return;
@@ -112,8 +121,10 @@ export function composer(id, where) {
     recalled = -1;
     put("");
     offer(true);
-    const done = line.startsWith("/") ? await command(channel, line) : await say(channel, line, thread);
+    files.clear();
+    const done = line.startsWith("/") ? await command(channel, line) : await say(channel, line, thread, attached);
     if (!done && !field.value) put(line);
+    if (!done) files.add(attached);
     if (line.startsWith("/")) await learn();
   }
 
@@ -130,5 +141,5 @@ export function composer(id, where) {
     field.placeholder = name;
   }
 
-  return { form, field, begin, rename };
+  return { form, field, begin, rename, attach: files.add };
 }

@@ -1,13 +1,14 @@
 // What a person does that the app must answer: commands and clicks; the dialogs that come before and after.
 
-import { text as words, blocks } from "./blocks.js";
-import { $, h, notice, tryTo } from "./dom.js";
+import { text as words } from "./blocks.js";
+import { $, notice, tryTo } from "./dom.js";
+import { encoded } from "./fields.js";
 import { me, store } from "./store.js";
 
 const waiting = new Map();
 
 /** Wait for the app's answer to an envelope; `node` looks busy meanwhile. */
-function expect(envelope, what, node) {
+export function expect(envelope, what, node) {
   if (!envelope) return;
   node?.setAttribute("aria-busy", "true");
   waiting.set(envelope.envelope_id, { what, node });
@@ -34,9 +35,16 @@ export async function command(channelId, line) {
   return Boolean(envelope);
 }
 
-/** Write a message. True when it was sent. */
-export async function say(channelId, line, thread) {
-  return Boolean(await tryTo("say", { user: me(), channel: channelId, text: line, thread_ts: thread || null }));
+/** Write a message, with files or without. True when it was sent. */
+export async function say(channelId, line, thread, files = []) {
+  const body = { user: me(), channel: channelId, text: line, thread_ts: thread || null };
+  if (!files.length) return Boolean(await tryTo("say", body));
+  try {
+    return Boolean(await tryTo("share", { ...body, files: await Promise.all(files.map(encoded)) }));
+  } catch (error) {
+    notice(error.message);
+    return false;
+  }
 }
 
 /** Use an element of a message; asks first where the element wants that. */
@@ -68,24 +76,4 @@ function dialog(title, body, yes, no, style) {
   box.returnValue = "no";
   box.showModal();
   return new Promise((tell) => box.addEventListener("close", () => tell(box.returnValue === "yes"), { once: true }));
-}
-
-const seen = new Set();
-
-/** Show a modal that the app opened for this person, once, and send it when it is filled in. */
-export async function modals() {
-  const view = store.state.views.find((one) => !seen.has(one.id + one.hash + JSON.stringify(one._errors || 0)));
-  if (!view || $("ask").open) return;
-  seen.add(view.id + view.hash + JSON.stringify(view._errors || 0));
-  const wrong = Object.values(view._errors || {}).map((error) => h("p.wrong", String(error)));
-  const body = [...wrong, ...blocks(view.blocks, { click: () => notice("elements of a modal are only sent with it") })];
-  const sent = await dialog(view.title?.text, body, view.submit?.text || "OK", view.close?.text || "Cancel");
-  if (!sent || !view.submit) return;
-  const values = {};
-  for (const input of $("ask-text").querySelectorAll("[name]")) {
-    const [block, action] = input.name.split(" ");
-    const chosen = input.tagName === "SELECT" ? { selected_option: { value: input.value } } : { value: input.value };
-    values[block] = { [action]: { type: input.dataset.type, ...chosen } };
-  }
-  expect(await tryTo("submit", { user: me(), view_id: view.id, values }), view.title?.text || "the form");
 }

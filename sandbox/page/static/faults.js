@@ -11,6 +11,7 @@ const KINDS = {
   reset_before_commit: ["connection reset, nothing done"],
   reset_after_commit: ["connection reset, although it was done"],
   delay: ["a late answer", "delay_s", "Seconds", "2"],
+  drop_share: ["upload finished, never shared"],
   error: ["ok: false with an error", "error", "Name", "internal_error"],
   duplicate_envelope: ["envelope twice on one socket"],
   other_socket: ["envelope again on another socket"],
@@ -20,6 +21,7 @@ const ENVELOPES = ["*", "slash_commands", "interactive", "events_api"];
 const METHODS = [
   "*", "chat.postMessage", "chat.update", "chat.postEphemeral", "conversations.replies", "users.info",
   "usergroups.users.list", "auth.test", "apps.connections.open", "response_url",
+  "views.open", "files.getUploadURLExternal", "upload_url", "files.completeUploadExternal", "files.info", "url_private",
 ];
 const onEnvelopes = (kind) => ["duplicate_envelope", "other_socket", "drop_ack"].includes(kind);
 const everywhere = (method) => (method === "*" ? "everything" : method);

@@ -3,6 +3,7 @@
 import { blocks } from "./blocks.js";
 import { $, clock, day, h, keyed } from "./dom.js";
 import { click } from "./deeds.js";
+import { filesOf } from "./files.js";
 import { mrkdwn } from "./mrkdwn.js";
 import { feed, me, store, threads, user } from "./store.js";
 
@@ -27,6 +28,7 @@ function message(m, { compact, replies = [], fresh, open }) {
       m.ephemeral && h("p.only", "Only visible to you"),
       !compact && speaker(who, name, at),
       words(m, who),
+      filesOf(m),
       reactions(m),
       open && replies.length > 0 && threadButton(replies, fresh, open)),
     open && !m.ephemeral && !replies.length && h("button.quiet.reply", reply, "Reply"));
@@ -71,7 +73,7 @@ function rule(key, text, kind = "") {
   return { key, version: text, draw };
 }
 
-const plain = (m) => !m.blocks.length || !user(m.user)?.is_bot;
+const plain = (m) => !m.files?.length && (!m.blocks.length || !user(m.user)?.is_bot);
 
 /** Whether two messages stand under one head: same speaker, soon after, plain words. */
 const together = (a, b) =>
