@@ -32,6 +32,7 @@ MOST_PAUSE_S = 60.0
 CARD_EVERY_S = 2.0  # Source: FACTS-slack 3, chat.update is 50 a minute for the whole workspace
 BUSY_S = 0.3
 SWEPT = 40
+CARD_WITHIN_S = 7 * 86_400.0  # a card was posted so soon after its question, whatever was away meanwhile
 GONE = frozenset({"message_not_found", "thread_not_found", "cant_update_message", "edit_window_closed"})
 
 
@@ -121,6 +122,8 @@ class Narrator:
         pointer = self._drawn.get(change_id)
         if pointer is None:
             pointer = Pointer(channel=where, thread_ts=asked.where.thread_ts if asked else None)
+        if pointer.unsure_to > pointer.seq:
+            pointer = self._look_up(story, pointer)
         pointer = self._ensure_card(story, pointer, lock)
         for chapter in story.chapters():
             pointer = self._ensure_line(story, chapter, pointer, lock)
@@ -201,6 +204,25 @@ class Narrator:
         if lock.is_stale():
             self._give_way(posted, entry, pointer, story.change.asked_at)
         return posted, pointer
+
+    def _look_up(self, story: Story, pointer: Pointer) -> Pointer:
+        """How far a change was drawn, from what stands in Slack: the store has forgotten it."""
+        asked_at, first = story.change.asked_at, story.entries[0]
+        until = asked_at + CARD_WITHIN_S
+        seq, found = 0, None
+        try:
+            found = self._poster.find(pointer.channel, first, pointer.thread_ts, asked_at, until=until)
+        except SlackRefused as error:
+            if error.error != "thread_not_found":
+                raise
+        if found is not None:
+            thread_ts = pointer.thread_ts or found.ts
+            seq = self._poster.drawn(pointer.channel, thread_ts, story.entries)
+            pointer = pointer.model_copy(update={"card_ts": found.ts, "thread_ts": thread_ts})
+        pointer = pointer.model_copy(update={"seq": max(pointer.seq, seq), "unsure_to": 0})
+        self._drawn.put(story.change.id, pointer)
+        log.info("thread was looked up", change=story.change.id, found=found is not None, drawn_to=seq)
+        return pointer
 
     def _give_way(self, posted: Posted, entry: Entry, pointer: Pointer, since: float) -> None:
         """This process was stopped in the middle of a post: take it back where another narrator has made it too."""

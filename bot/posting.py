@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,14 +69,21 @@ class Poster:
         call("chat.delete", self._client.chat_delete, channel=channel, ts=ts)
 
     def find(
-        self, channel: str, entry: Entry, thread_ts: str | None, since: float, *, besides: str | None = None
+        self,
+        channel: str,
+        entry: Entry,
+        thread_ts: str | None,
+        since: float,
+        *,
+        besides: str | None = None,
+        until: float | None = None,
     ) -> Posted | None:
         """The message that draws this entry, if it is there. `since`: epoch seconds before which it cannot be.
 
-        besides: timestamp of one that is not meant.
+        besides: timestamp of one that is not meant. until: epoch seconds after which it cannot be.
         """
         wanted = payload(entry)
-        for message in self._read(channel, thread_ts, since - SKEW_S):
+        for message in self._read(channel, thread_ts, since - SKEW_S, until):
             metadata = message.get("metadata") or {}
             if message.get("ts") == besides:
                 continue
@@ -84,12 +91,26 @@ class Poster:
                 return Posted(str(message["ts"]), message.get("thread_ts"))
         return None
 
-    def _read(self, channel: str, thread_ts: str | None, oldest: float) -> Iterator[dict[str, Any]]:
+    def drawn(self, channel: str, thread_ts: str, entries: Sequence[Entry]) -> int:
+        """Ledger place of the last of these entries that stands in a thread; 0 when none does."""
+        known = {entry.seq: payload(entry) for entry in entries}
+        seen = [0]
+        for message in self._read(channel, thread_ts, 0.0):
+            metadata = message.get("metadata") or {}
+            told = metadata.get("event_payload") or {}
+            if metadata.get("event_type") == EVENT_TYPE and told == known.get(told.get("seq", 0)):
+                seen.append(int(told["seq"]))
+        return max(seen)
+
+    def _read(
+        self, channel: str, thread_ts: str | None, oldest: float, latest: float | None = None
+    ) -> Iterator[dict[str, Any]]:
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             shared: dict[str, Any] = {
                 "channel": channel,
                 "oldest": f"{max(0.0, oldest):.6f}",
+                "latest": None if latest is None else f"{latest:.6f}",
                 "limit": PAGE,
                 "include_all_metadata": True,
                 "cursor": cursor,

@@ -22,6 +22,7 @@ PURPOSE: dict[str, str] = {
     "REDIS_URL": "the Redis that keeps the ledger and the queues; unset: an embedded one is started",
     "CLAWBACK_FLEET": "the path of the fleet file",
     "CLAWBACK_DATA": "the folder for everything that clawback keeps",
+    "CLAWBACK_ARCHIVE": "the folder of the archive, best on another disk; unset: a folder in CLAWBACK_DATA",
     "CLAWBACK_HTTP": "host:port for HTTP mode, health and metrics",
     "CLAWBACK_SSH_KEY": "private key files for the hosts, separated by a colon",
     "CLAWBACK_SSH_AGENT": "whether keys of the running ssh agent may be used",
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = None  # it may hold a password
     clawback_fleet: Path | None = None
     clawback_data: Path = Field(default_factory=lambda: Path.home() / ".local/share/clawback")
+    clawback_archive: Path | None = None
     clawback_http: str | None = None
     clawback_ssh_key: str = ""
     clawback_ssh_agent: bool = False
@@ -50,6 +52,11 @@ class Settings(BaseSettings):
     def ssh_keys(self) -> tuple[Path, ...]:
         """The key files, in the order in which they are tried."""
         return tuple(Path(part).expanduser() for part in self.clawback_ssh_key.split(":") if part)
+
+    @property
+    def archive_folder(self) -> Path:
+        """Where the archive is."""
+        return self.clawback_archive or self.clawback_data / "archive"
 
     @property
     def api_url(self) -> str:

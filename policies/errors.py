@@ -7,6 +7,7 @@ OpsError
 │   └── HostKeyRefused  the host's key is unknown or changed
 ├── HostAnswerLost      the connection broke after a command was sent: unknown what was done
 ├── HostRefused         the host helper answered no (token, path, scope)
+├── ArchiveBroken       the archive cannot be written, or does not belong to this ledger
 ├── StoreUnavailable    Redis cannot be reached or cannot be written
 ├── LedgerConflict      somebody else wrote first: reload and judge again
 ├── LeaseLost           another worker holds the lease now
@@ -59,6 +60,10 @@ class HostRefused(OpsError):
     def __init__(self, message: str, *, code: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class ArchiveBroken(OpsError):
+    """The files of the archive cannot be written, are damaged, or do not belong to this ledger."""
 
 
 class StoreUnavailable(OpsError):

@@ -10,38 +10,17 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
-from policies.errors import SettingsError
 from policies.events import Entry
 from policies.finding import Finding
 from policies.fleet import Fleet
+from workers.archive.check import compare
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.ledger import Ledger, stored
-from workers.live import EmbeddedStore, running_url
 from workers.queue import Doorbell
+from workers.rebuild import rebuild
 from workers.store import connect
-
-
-@contextmanager
-def store_url(redis_url: SecretStr | str | None, data: Path | None) -> Iterator[SecretStr | str]:
-    """The Redis to look into: the named one, else the embedded one of `data`, which is started if it does not run.
-
-    Raises: SettingsError when there is none.
-    """
-    if redis_url:
-        yield redis_url
-        return
-    if data is None or not (data / "appendonlydir").is_dir():
-        raise SettingsError(
-            f"there is no ledger in `{data}`" if data else "neither a Redis nor a data folder is named",
-            hint="set REDIS_URL or CLAWBACK_DATA",
-        )
-    running = running_url(data)
-    if running:
-        yield running
-        return
-    with EmbeddedStore(data) as server:
-        yield server.url
+from workers.stores import opened_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +38,17 @@ class Copies:
         """What is wrong with the ledger itself."""
         return self.ledger.verify()
 
+    def archived(self, folder: Path) -> list[Finding]:
+        """What is wrong with the archive; empty where there is none."""
+        return compare(self.ledger.redis, folder)
+
+    def rebuild(self, folder: Path, *, from_archive: bool) -> tuple[Finding, ...]:
+        """Make everything anew that the entries tell; what was done, or why nothing was.
+
+        Raises: StoreUnavailable, ArchiveBroken.
+        """
+        return rebuild(self.ledger.redis, folder, from_archive=from_archive)
+
     def entries(self) -> list[Entry]:
         """Every entry that can be read, in order, whatever else is wrong with the ledger: `verify` tells that."""
         return [entry for _, entry in self._readable(0)]
@@ -74,28 +64,19 @@ class Copies:
 
 
 @contextmanager
-def copies(redis_url: SecretStr | str | None, data: Path | None = None) -> Iterator[Copies]:
-    """The store, for as long as its copies are compared.
+def copies(redis_url: SecretStr | None, data: Path, *, new: bool = False) -> Iterator[Copies]:
+    """The store, for as long as its copies are compared. new: start an empty one where there was none.
 
     Raises: SettingsError, StoreUnavailable.
     """
-    with store_url(redis_url, data) as url, connect(url) as client:
+    with opened_store(redis_url, data, new=new) as url, connect(url) as client:
         yield Copies(Ledger(client, time.time), Drawn(client))
 
 
-def verify(redis_url: SecretStr | str | None, data: Path | None = None) -> list[Finding]:
-    """What is wrong with the ledger; empty when it is whole.
-
-    Raises: SettingsError, StoreUnavailable.
-    """
-    with store_url(redis_url, data) as url, connect(url) as client:
-        return Ledger(client, time.time).verify()
-
-
-def export(redis_url: SecretStr | str | None, data: Path | None = None) -> Iterator[str]:
+def export(redis_url: SecretStr | None, data: Path) -> Iterator[str]:
     """Every entry as one line of canonical JSON.
 
     Raises: SettingsError, StoreUnavailable.
     """
-    with store_url(redis_url, data) as url, connect(url) as client:
+    with opened_store(redis_url, data) as url, connect(url) as client:
         yield from Ledger(client, time.time).export()

@@ -27,8 +27,8 @@ def _finding(name: str, **values: Value) -> Finding:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """What the stream says so far."""
+class Walk:
+    """What the stream says so far: what is wrong, and the lists and changes that its entries make."""
 
     findings: list[Finding] = field(default_factory=list)
     seq: int = 0  # of the last entry seen
@@ -103,7 +103,7 @@ def verify(client: redis.Redis) -> list[Finding]:
     with translated():
         seq, digest = client.hmget(HEAD, "seq", "hash")
     head = (int(seq or 0), text_of(digest) or GENESIS)
-    walk = _Walk()
+    walk = Walk()
     at_head: str | None = GENESIS
     for number, text in stored(client):
         if number > head[0] and _appended_since(client, head[0]):
@@ -124,7 +124,7 @@ def _appended_since(client: redis.Redis, seq: int) -> bool:
     return int(now or 0) > seq
 
 
-def _lists(client: redis.Redis, walk: _Walk, last: int) -> list[Finding]:
+def _lists(client: redis.Redis, walk: Walk, last: int) -> list[Finding]:
     findings = []
     with translated():
         keys = {text_of(key) for key in client.scan_iter(match=SUBJECT + "*", count=1000)}
@@ -140,7 +140,7 @@ def _lists(client: redis.Redis, walk: _Walk, last: int) -> list[Finding]:
     return findings
 
 
-def _sets(client: redis.Redis, walk: _Walk) -> list[Finding]:
+def _sets(client: redis.Redis, walk: Walk) -> list[Finding]:
     if walk.skipped or None in walk.changes.values():
         return []  # what should be open cannot be told from a broken stream
     wanted = {name for name, change in walk.changes.items() if change is not None and not change.ended}

@@ -55,6 +55,7 @@ class Pointer(Model):
     thread_ts: parent of the lines. seq: ledger place of the last entry drawn. pending: ledger place of what was being
     posted when this was written, so that after a crash the channel is read before it is posted again.
     card: digest of the card as last posted. card_at: epoch seconds of that. lost: an earlier card or thread is gone.
+    unsure_to: ledger place up to which messages may stand there that this record knows nothing of.
     """
 
     channel: str
@@ -66,6 +67,7 @@ class Pointer(Model):
     card_at: float = 0.0
     failures: int = 0
     lost: bool = False
+    unsure_to: int = 0
 
 
 @dataclass(slots=True)
@@ -109,6 +111,11 @@ class Drawn:
         """Keep the pointer."""
         with translated():
             self._redis.set(POINTER + change_id, pointer.model_dump_json())
+
+    def put_new(self, change_id: str, pointer: Pointer) -> bool:
+        """Keep the pointer where there is none; True when it was kept."""
+        with translated():
+            return bool(self._redis.set(POINTER + change_id, pointer.model_dump_json(), nx=True))
 
     def said(self, change_id: str, seq: int, digest: str) -> None:
         """Keep with which words the line of an entry was posted, as a digest: another version may word it otherwise."""

@@ -1,4 +1,4 @@
-"""`clawback audit verify` and `export`: is the ledger whole, do its copies agree, and a copy of it as JSON lines."""
+"""`clawback audit verify`, `rebuild` and `export`: is the ledger whole, do its copies agree, and what to do if not."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @click.group(name="audit")
 def command() -> None:
-    """Verify and export the ledger."""
+    """Verify, rebuild and export the ledger."""
 
 
 @command.command(name="verify")
 @click.option("--thread", is_flag=True, help="Also compare every thread in Slack with the ledger.")
 @click.option("--change", "changes", multiple=True, metavar="CHANGE", help="Only this thread; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems; with --thread also notes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems; where there are any, notes.")
 def verify(changes: tuple[str, ...], *, thread: bool, as_json: bool) -> None:
-    """Check every link, hash and list of the ledger.
+    """Check every link, hash and list of the ledger, and the archive where there is one.
 
     With --thread every line in Slack is drawn again and compared with what stands there; this needs
     SLACK_BOT_TOKEN and CLAWBACK_FLEET. A line that is still to be drawn is told and is no problem.
@@ -38,16 +38,44 @@ def verify(changes: tuple[str, ...], *, thread: bool, as_json: bool) -> None:
     settings = read_settings()
     if changes and not thread:
         raise click.UsageError("--change chooses threads: give --thread too")
+    notes: list[Finding] = []
     with audit.copies(settings.redis_url, settings.clawback_data) as copies:
         problems = copies.verify()
         lines = [plain(one) for one in problems] or ["the ledger is whole"]
-        document: dict[str, JsonValue] = {}
+        archived = copies.archived(settings.archive_folder)
+        problems += [one for one in archived if one.effect == "refuse"]
+        notes += [one for one in archived if one.effect != "refuse"]
+        lines += [plain(one) for one in archived]
         if thread:
-            found, notes, told = _threads(settings, copies, changes)
+            found, more, told = _threads(settings, copies, changes)
             problems += found
+            notes += more
             lines += told
-            document["notes"] = _listed(notes)
-    emit({"ok": not problems, "problems": _listed(problems), **document}, as_json, lines)
+    document: dict[str, JsonValue] = {"ok": not problems, "problems": _listed(problems)}
+    if notes or thread:
+        document["notes"] = _listed(notes)
+    emit(document, as_json, lines)
+    sys.exit(1 if problems else 0)
+
+
+@command.command(name="rebuild")
+@click.option("--from-archive", is_flag=True, help="Take entries that the ledger lacks or that are damaged from there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems, done.")
+def rebuild(*, from_archive: bool, as_json: bool) -> None:
+    """Make lists, indexes and sets anew from the ledger; when it is empty, the ledger from the archive first.
+
+    Nothing is written over that is longer, whole and different. End clawback first.
+    Exits 0 when it was done, 1 when it was not, with the reason.
+    """
+    from workers import audit
+
+    settings = read_settings()
+    with audit.copies(settings.redis_url, settings.clawback_data, new=True) as copies:
+        found = copies.rebuild(settings.archive_folder, from_archive=from_archive)
+    problems = [one for one in found if one.effect == "refuse"]
+    done = [one for one in found if one.effect != "refuse"]
+    document: dict[str, JsonValue] = {"ok": not problems, "problems": _listed(problems), "done": _listed(done)}
+    emit(document, as_json, [plain(one) for one in found])
     sys.exit(1 if problems else 0)
 
 

@@ -24,6 +24,7 @@ COMMANDS: dict[str, Entry] = {
     "bot": Entry("bot.cli.roles:bot", "run the bot alone: talk to Slack"),
     "worker": Entry("bot.cli.roles:worker", "run one worker alone: act on hosts"),
     "narrator": Entry("bot.cli.roles:narrator", "run the narrator alone: draw threads and cards"),
+    "archive": Entry("bot.cli.archive:archive", "run the archive alone: put the ledger away into files, one a day"),
     "say": Entry("bot.cli.say:command", "say a chat command from this terminal, also while Slack is down"),
     "confirm": Entry("bot.cli.acts:confirm", "approve the plan of a change"),
     "deny": Entry("bot.cli.acts:deny", "say no to the plan of a change"),
@@ -37,7 +38,7 @@ COMMANDS: dict[str, Entry] = {
     "systemd": Entry("bot.cli.systemd:command", "the value a unit would start with, and the line that decides it"),
     "proof": Entry("bot.cli.proof:command", "whether a process and its children have a variable"),
     "evidence": Entry("bot.cli.evidence:command", "read benchmark results, judge an A/B, record and list evidence"),
-    "audit": Entry("bot.cli.audit:command", "verify and export the ledger"),
+    "audit": Entry("bot.cli.audit:command", "verify, export and rebuild the ledger"),
 }
 
 

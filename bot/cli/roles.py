@@ -15,11 +15,11 @@ import click
 import structlog
 from pydantic import SecretStr
 
-from bot.cli.store import store_url
 from bot.settings import Settings, read_settings
 from policies.errors import SettingsError, StoreUnavailable
 from workers.health import beat, leave
 from workers.queue import QUEUES, serve
+from workers.stores import store_url
 from workers.wiring import Wiring, open_wiring
 
 PR_SET_PDEATHSIG = 1
@@ -45,7 +45,8 @@ def bot(parent: int | None, *, http: bool) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    code = listen(settings, wire(settings, store_url(settings)), impatient(store_url(settings)), ending, http=http)
+    url = store_url(settings.redis_url, settings.clawback_data)
+    code = listen(settings, wire(settings, url), impatient(url), ending, http=http)
     sys.stdout.flush()
     # a watchdog that fired must not wait for the threads that it fired about
     os._exit(code)
@@ -58,7 +59,7 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
     """Plan and answer (queue `ask`), act on hosts (queue `act`); both where no queue is named."""
     chosen = queues or ("ask", "act")
     settings = begin("worker", parent)
-    wiring = wire(settings, store_url(settings))
+    wiring = wire(settings, store_url(settings.redis_url, settings.clawback_data))
     settings.must_log_in()
     _ = wiring.shell  # a key file that cannot be read is said now and not when the first change waits for it
     table: dict[str, Callable[[str], object]] = dict(wiring.table)
@@ -82,7 +83,7 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
 def narrator(parent: int | None) -> None:
     """Draw the ledger into threads and cards."""
     settings = begin("narrator", parent)
-    wiring = wire(settings, store_url(settings))
+    wiring = wire(settings, store_url(settings.redis_url, settings.clawback_data))
 
     from bot.jobs import Jobs, NarratorTick
 

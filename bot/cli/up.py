@@ -1,4 +1,4 @@
-"""`clawback up`: bot, workers and narrator in one process tree, with an embedded Valkey unless REDIS_URL is set."""
+"""`clawback up`: bot, workers, narrator and archive in one process tree, with an own Valkey unless REDIS_URL is set."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 import structlog
+from pydantic import SecretStr
 
 from bot.cli.roles import set_up_log
 from bot.settings import read_settings
@@ -29,6 +31,7 @@ ROLES: tuple[tuple[str, ...], ...] = (
     ("worker", "--queue", "act"),
     ("worker", "--queue", "act"),
     ("narrator",),
+    ("archive",),
 )
 PAUSES_S = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
 STEADY_S = 60.0  # a child that lived for so long starts its pauses anew
@@ -141,5 +144,26 @@ def command() -> None:
             store = stack.enter_context(EmbeddedStore(settings.clawback_data))
             env["REDIS_URL"] = store.url
             log.info("valkey runs", folder=str(settings.clawback_data))
+        must_go_on(SecretStr(env["REDIS_URL"]), settings.archive_folder)
         Tree(ROLES, env).run(ending, store)
     log.info("ended", role="up")
+
+
+def must_go_on(url: SecretStr, folder: Path) -> None:
+    """The ledger is not behind its own archive: what is appended to one that lost entries could never be joined again.
+
+    Raises: ArchiveBroken. A store that is away is waited for by the roles, and an archive in use says so itself.
+    """
+    from workers.archive.check import last_of
+    from workers.archive.follow import other_chain
+    from workers.store import connect
+
+    seq, digest = last_of(folder)
+    try:
+        with connect(url) as client:
+            problem = other_chain(seq, digest, client)
+    except StoreUnavailable as error:
+        log.warning("store is away", error=error.message)
+        return
+    if problem is not None:
+        raise problem

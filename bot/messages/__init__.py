@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from bot.markup import Markup
 from bot.messages import (
     abtests,
+    archive,
     asked,
     bakes,
     causes,
@@ -40,6 +41,7 @@ from policies.finding import Finding
 
 NOUNS = (
     abtests,
+    archive,
     asked,
     bakes,
     causes,

@@ -25,9 +25,12 @@ from tests.bot import stories
 from tests.bot.test_narrator import Desk
 from tests.conftest import Store
 from tests.shared import shared
+from workers.archive.follow import catch_up
+from workers.archive.writer import Archive
 from workers.audit import Copies
-from workers.drawn import Drawn
+from workers.drawn import Drawn, Pointer
 from workers.live import EmbeddedStore
+from workers.rebuild import rebuild
 from workers.store import connect
 
 ROOT = Path(__file__).parents[2]
@@ -265,6 +268,40 @@ def test_a_thread_whose_place_is_forgotten_is_found_by_its_card(desk: Desk) -> N
     line = healthy(desk)
     desk.slack.people.edit_message_behind_the_bot("C0PERF", line["ts"], "prefill healthy at once")
     assert codes(compare(desk)) == ["thread.edited-line"]
+
+
+def test_after_a_rebuild_the_narrator_looks_where_its_threads_are_and_says_nothing_twice(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.narrator.CARD_WITHIN_S", 1e9)  # the desk's clock and the workspace's are years apart
+    client, before = desk.ledger.redis, [m["text"] for m in desk.messages()]
+    with Archive(tmp_path) as files:
+        catch_up(files, client)
+    client.flushall()
+    assert all(one.effect != "refuse" for one in rebuild(client, tmp_path, from_archive=False))
+    assert compare(desk).problems == ()
+    desk.drawn_all()
+    assert [m["text"] for m in desk.messages()] == before
+    desk.record(stories.step(1))
+    desk.drawn_all()
+    assert [m["text"] for m in lines(desk)][: len(before) - 1] == before[1:]
+    assert len(lines(desk)) == len(before)
+    assert compare(desk).problems == ()
+
+
+def test_a_thread_that_is_gone_when_it_is_looked_up_is_begun_anew(desk: Desk, tmp_path: Path) -> None:
+    desk.drawn.put("C-142", Pointer(channel="C0PERF", unsure_to=9))
+    for message in desk.messages():
+        desk.slack.people.delete_message("C0PERF", message["ts"])
+    desk.drawn_all()
+    assert len(lines(desk)) == 5
+    parent = desk.slack.people.say("ana", "perf", "look at this")
+    desk.record([stories.asked(thread_ts=parent.ts), stories.planned()], "C-143")
+    desk.drawn.put("C-143", Pointer(channel="C0PERF", thread_ts=parent.ts, unsure_to=99))
+    desk.slack.people.delete_message("C0PERF", parent.ts)
+    desk.drawn_all("C-143")
+    assert desk.drawn.get("C-143") is not None
+    assert [m["text"] for m in desk.messages() if m["metadata"]["event_payload"]["change"] == "C-143"]
 
 
 def test_a_line_in_the_words_of_an_earlier_version_is_a_note_unless_somebody_edited_it(desk: Desk) -> None:
