@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from policies.events import BakeReading
 from policies.facts import UnitFacts
 from policies.finding import Finding
+from policies.metrics.samples import read_scrape
 
 # sample name -> short name of what is counted; all series of a name are added, except those that are no failure
 COUNTERS = {
@@ -41,17 +40,14 @@ def reading(unit: UnitFacts) -> BakeReading:
 
 def counters(text: str) -> dict[str, float]:
     """Failures counted in a metrics text, by short name; what the text does not have is not in it."""
+    scrape = read_scrape(text, instance="", url="", at=0.0)
     found: dict[str, float] = {}
-    try:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                word = COUNTERS.get(sample.name)
-                if word is None or not isfinite(sample.value):
-                    continue
-                bad = word not in BY_STATUS or sample.labels.get("status_code", "").startswith("5")
-                found[word] = found.get(word, 0.0) + (sample.value if bad else 0.0)
-    except ValueError:
-        return {}
+    for sample in () if isinstance(scrape, Finding) else scrape.samples:
+        word = COUNTERS.get(sample.name)
+        if word is None or not isfinite(sample.value):
+            continue
+        bad = word not in BY_STATUS or sample.labels.get("status_code", "").startswith("5")
+        found[word] = found.get(word, 0.0) + (sample.value if bad else 0.0)
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from policies.finding import Finding
 from policies.fleet import Fleet, MetricQuery
 from policies.fleet_checks import Path, Problems, quote
-from policies.metrics.promql import compile_query, parse_query
+from policies.metrics.names import WRONG
+from policies.metrics.promql import Query, compile_query, parse_query
 
 LEFT_OPEN = "..."  # a query that is still to be written; asked, it answers that it is no PromQL
 
@@ -24,6 +25,10 @@ def _check(metric: MetricQuery, problems: Problems, path: Path, *, has_prometheu
         problems.add(path, "metric.query", message, 'write e.g. query: "sum(max by (instance, dp_rank) (NAME))"')
         return
     compiled = compile_query(metric.query)
+    names = compiled.names if isinstance(compiled, Query) else None
+    for name in sorted((names or frozenset()) & WRONG.keys()):
+        message = f"no engine exports {quote(name)}, expected a name that one does"
+        problems.add(path, "metric.unknown_series", message, f"write {WRONG[name]}")
     if isinstance(compiled, Finding) and not has_prometheus:
         construct = compiled.values["construct"]
         problems.add(

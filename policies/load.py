@@ -2,51 +2,22 @@
 
 Read from an engine's or router's metrics text and from the units. Shown beside a plan, never part of its digest.
 
-Ranks repeat the same requests: one attention rank per dp_rank counts, then dp_ranks are added. With priority
-scheduling the series with priority="" is the total. A family that is missing is no data, never 0.
-Source: SGLang 0.5.23 metrics; both rules are stated there for multi-rank schedulers.
+What an engine says of itself is read by `policies.metrics.engine`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
+from policies.metrics.engine import Engine
+from policies.metrics.samples import answered_scrape, read_scrape
 
-RUNNING = "sglang:num_running_reqs"
-QUEUED = "sglang:num_queue_reqs"
 # Source: smg's own description, "per age bucket (gt < age <= le, non-cumulative)"
 AGES = "smg_http_inflight_request_age_count"
-
-
-@dataclass(frozen=True, slots=True)
-class InFlight:
-    """Requests. None: the metrics do not say."""
-
-    running: float | None
-    queued: float | None
-
-
-def in_flight(text: str) -> InFlight:
-    """Running and queued requests of one engine; unreadable text is no data."""
-    ranks: dict[str, dict[str, float]] = {RUNNING: {}, QUEUED: {}}
-    try:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                if sample.name in ranks and sample.labels.get("priority", "") == "":
-                    dp = sample.labels.get("dp_rank", "0")
-                    if not isfinite(sample.value):
-                        return InFlight(None, None)  # NaN is how an engine says that it does not know
-                    ranks[sample.name][dp] = max(sample.value, ranks[sample.name].get(dp, 0.0))
-    except ValueError:
-        return InFlight(None, None)
-    return InFlight(_total(ranks[RUNNING]), _total(ranks[QUEUED]))
 
 
 def oldest_over_s(text: str) -> float | None:
@@ -54,9 +25,11 @@ def oldest_over_s(text: str) -> float | None:
 
     Units: seconds.
     """
+    scrape = read_scrape(text, instance="", url="", at=0.0)
+    if isinstance(scrape, Finding):
+        return None
     try:
-        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-        bounds = [float(s.labels.get("gt", "0")) for s in samples if s.name == AGES and s.value > 0]
+        bounds = [float(s.labels.get("gt", "0")) for s in scrape.named(AGES) if s.value > 0]
     except ValueError:
         return None
     oldest = max(bounds, default=0.0)
@@ -130,13 +103,10 @@ def load_finding(instance: str, answer: HttpAnswer | None) -> Finding:
     if answer is None or answer.status != 200 or answer.truncated:  # a cut line is another number
         status = answer.status if answer else None
         return Finding(code="load.unknown", effect="warn", values={"instance": instance, "status": status})
-    found = in_flight(answer.body)
-    values: dict[str, str | int | float | None] = {"instance": instance, "at": answer.at, "url": answer.url}
-    if found.running is None or found.queued is None:
+    scrape = answered_scrape(instance, answer)
+    engine = None if isinstance(scrape, Finding) else Engine(scrape)
+    if engine is None or engine.running.value is None or engine.queued.value is None:
         return Finding(code="load.unknown", effect="warn", values={"instance": instance, "status": answer.status})
-    values |= {"running": found.running, "queued": found.queued}
+    values: dict[str, str | int | float | None] = {"instance": instance, "at": answer.at, "url": answer.url}
+    values |= {"running": engine.running.value, "queued": engine.queued.value}
     return Finding(code="load.in-flight", effect="note", values=values)
-
-
-def _total(by_dp: dict[str, float]) -> float | None:
-    return sum(by_dp.values()) if by_dp else None

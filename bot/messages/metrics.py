@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
         " with sum or max"
     ),
     "metrics.gaps": "{query:code} had no answer at {missing} of {of:n=moment} ({why:code}, {source})",
+    "metrics.last-value": "{query:code} is the last value that was logged, not that of now",
     "metrics.missing": "no data for {query:code} from {start:at} to {end:at} ({source}): a missing series is not 0",
     "metrics.needs-prometheus": (
         "{query:code} needs a Prometheus server: recorded scrapes cannot answer {construct}; name one in the fleet file"
@@ -25,6 +26,9 @@ SENTENCES: dict[str, str] = {
     "metrics.past-bounds": (
         "{query:code} cannot be answered: a quantile lies beyond the last bound of its histogram, and what"
         " {construct:code} makes of it is not known"
+    ),
+    "metrics.ranks-disagree": (
+        "the ranks of {instance} do not agree at {at:at}: {least} or {most} ({query:code}); the greater one is taken"
     ),
     "metrics.stale": "{query:code} has no sample in the window: the last one is {age_s:s} older ({last:at}, {source})",
     "metrics.too-long": "the metrics of {instance} are longer than the {bytes} bytes that are read ({url})",

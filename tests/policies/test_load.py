@@ -7,7 +7,7 @@ import pytest
 from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet, HttpCheck
-from policies.load import in_flight, oldest_over_s, plan_load
+from policies.load import oldest_over_s, plan_load
 from policies.planning.steps import instances_of
 from tests.policies import builders as b
 
@@ -51,11 +51,6 @@ def load(order: str, *, router: str | None, decode: str | None = ENGINE, stop_s:
 
 def codes(found: list[Finding]) -> list[str]:
     return [f"{f.effect} {f.code} {f.values.get('instance', f.values.get('left'))}" for f in found]
-
-
-def test_ranks_repeat_the_same_requests() -> None:
-    found = in_flight(ENGINE)
-    assert (found.running, found.queued) == (53.0, 11.0)
 
 
 @pytest.mark.parametrize(
