@@ -26,6 +26,7 @@ from rich.table import Table
 from policies import events as e
 from policies.evidence import Summary
 from policies.intents import Act, Actor, Intent, RestoreKnob, RevertKnob, Where
+from policies.recording import typed
 from sandbox.clock import Life, lives
 from sandbox.fleet.document import KNOB, KNOB_ENV
 from sandbox.fleet.fleet import ROLES, DemoFleet, Engines
@@ -154,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
         stack.callback(wiring.shell.close)
         points = ({"concurrency": 64, "ratio": 1.128},)
         summary = Summary.model_validate({"knob": KNOB, "value": "512", "points": points})
-        wiring.client.record_evidence(summary, by=ANA.id, source="typed", sha256="0" * 64)
+        wiring.client.record_evidence(typed(summary, "typed", "0" * 64), by=ANA.id)
         bench = Bench(fleet, wiring)
         work: list[Callable[[], None]] = []
         for number in range(max(told.co_restarts, told.shell_restarts)):

@@ -12,15 +12,15 @@ A point is a change in percent, or a mapping {ratio, n_a, n_b}. Without n a poin
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from difflib import get_close_matches
-from typing import Any
 
 import yaml
 from pydantic import JsonValue, ValidationError
 
+from policies.correctness import problem
 from policies.errors import OpsError
 from policies.evidence import Point, Summary
+from policies.plain_yaml import PlainLoader
 
 PERCENT = re.compile(r"(?P<sign>[+\-−])\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*%")
 LOAD = re.compile(r"[Cc]?(?P<concurrency>[0-9]{1,6})")
@@ -31,31 +31,6 @@ NULL = "tag:yaml.org,2002:null"
 
 class SummaryError(OpsError):
     """The summary cannot be read; the message names the field and what was expected."""
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without anchors, aliases and tags, and with every key once."""
-
-    def fetch_anchor(self) -> None:
-        raise self._refused("an anchor")
-
-    def fetch_alias(self) -> None:
-        raise self._refused("an alias")
-
-    def fetch_tag(self) -> None:
-        raise self._refused("a tag")
-
-    def _refused(self, what: str) -> yaml.MarkedYAMLError:
-        return yaml.MarkedYAMLError(problem=f"{what}, expected plain values", problem_mark=self.get_mark())
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                problem = f"`{key.value}` twice, expected it once"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
 
 
 def read_summary(text: str, file: str, knob: str) -> Summary:
@@ -80,17 +55,21 @@ def read_summary(text: str, file: str, knob: str) -> Summary:
             raise SummaryError(f"{file}: point C{twice} twice, expected it once")
         document["points"] = [*read]
     try:
-        return Summary.model_validate(document)
+        summary = Summary.model_validate(document)
     except ValidationError as error:
         found = [(e["loc"], e["type"], e["msg"].lower()) for e in error.errors(include_url=False)]
         problems = [f"{file}: {_path(loc)}: {said}{_meant(loc, kind)}" for loc, kind, said in found]
         raise SummaryError("\n".join(problems), hint="see `clawback evidence record --help` for an example") from error
+    wrong = problem(summary.correctness) if summary.correctness is not None else None
+    if wrong is not None:
+        raise SummaryError(f"{file}: correctness: {wrong}")
+    return summary
 
 
 def _document(text: str, file: str) -> dict[str, JsonValue]:
     """The mapping by key; a value of a knob is kept as it was typed: yaml would read `010` as 8 and `on` as True."""
     try:
-        loader = _PlainLoader(text)
+        loader = PlainLoader(text)
         node = loader.get_single_node()
         found: JsonValue = loader.construct_document(node) if node is not None else None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
@@ -104,7 +83,11 @@ def _document(text: str, file: str) -> dict[str, JsonValue]:
         for key, value in node.value
         if key.value in AS_TYPED and isinstance(value, yaml.ScalarNode) and value.tag != NULL
     }
-    return {**{str(key): value for key, value in found.items()}, **typed}
+    document: dict[str, JsonValue] = {**{str(key): value for key, value in found.items()}, **typed}
+    context = next((value for key, value in node.value if key.value == "context"), None)
+    if isinstance(context, yaml.MappingNode) and all(isinstance(v, yaml.ScalarNode) for _, v in context.value):
+        document["context"] = {key.value: value.value for key, value in context.value}  # `commit: 0012` is no 10
+    return document
 
 
 def _point(file: str, load: object, point: JsonValue) -> dict[str, JsonValue]:

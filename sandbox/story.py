@@ -117,7 +117,7 @@ class Story:
         self.tell("\n1. somebody has measured the knob: the numbers are typed into a file and recorded")
         path = self.stage.folder / "ab-1.yaml"
         path.write_text(SUMMARY, encoding="utf-8")
-        done = self.stage.clawback("evidence", "record", str(path), "--knob", KNOB)
+        done = self.stage.clawback("evidence", "record", str(path), "--knob", KNOB, "--as", "ana")
         listed = self.stage.clawback("evidence", "list")
         records = listed.stdout.strip().splitlines()
         ok = done.returncode == 0 and len(records) == 1 and all(f"C{c}" in records[0] for c in (64, 80, 96))

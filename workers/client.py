@@ -12,7 +12,7 @@ from policies import approvals
 from policies import events as e
 from policies.change import Change, fold
 from policies.errors import LedgerConflict
-from policies.evidence import Record, Summary
+from policies.evidence import Draft, Record
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
@@ -152,19 +152,10 @@ class Client:
         entries = self.ledger.index("evidence" if knob is None else f"evidence:{knob}")
         return [entry.event.record for entry in entries if isinstance(entry.event, e.EvidenceRecorded)]
 
-    def record_evidence(self, summary: Summary, *, by: str, source: str, sha256: str) -> Record:
-        """Store a typed summary as class `observed`."""
-        record_id = self.ledger.new_id("ab")
-        record = Record(
-            id=record_id,
-            knob=summary.knob,
-            summary=summary,
-            by=by,
-            at=self._clock(),
-            source=source,
-            sha256=sha256,
-        )
-        self.ledger.append(record_id, e.EvidenceRecorded(record=record), expect_version=0)
+    def record_evidence(self, draft: Draft, *, by: str) -> Record:
+        """Store what `policies.recording` made of files. by: who recorded it, a Slack user id."""
+        record = draft.recorded(self.ledger.new_id("ab"), by, self._clock())
+        self.ledger.append(record.id, e.EvidenceRecorded(record=record), expect_version=0)
         return record
 
 

@@ -1,20 +1,25 @@
-"""Evidence lines: each ratio with its load point, n, and that no interval is known; how many answers differed."""
+"""Evidence lines: each ratio with its load, interval and n; the verdict's word and what it stands on; correctness."""
 
 from __future__ import annotations
 
+from bot.cards.correctness import correctness, short_correctness
 from bot.markup import Markup, joined
-from bot.messages import say
-from policies.evidence import Record, Summary
+from bot.messages import say, sentence
+from policies.bench.metrics import short as short_metric
+from policies.evidence import Draft, Effect, Record, remarks
+from policies.finding import Finding
 
 MOST_RECORDS = 3
 MOST_SHORT = 2
 MOST_POINTS = 12
-UNITS = {"output_throughput": "output tok/s", "total_throughput": "total tok/s"}
+MOST_PROBLEMS = 6
+MOST_CONTEXT = 6
+BAD = frozenset({"invalid", "regresses", "trade_off", "inconclusive", "stale", "outside"})
 
 
 def lines(records: tuple[Record, ...], knob: str, value: str | None, at: float) -> list[Markup]:
     """Newest first, of this knob and value; or that there are none. `at` is the time that ages count to."""
-    fitting = [r for r in records if r.knob == knob and r.summary.value == value]
+    fitting = [r for r in records if r.knob == knob and r.value == value]
     if not fitting:
         return [] if value is None else [say("evidence.absent", knob=knob, value=value)]
     newest = sorted(fitting, key=lambda r: r.at, reverse=True)
@@ -25,71 +30,80 @@ def lines(records: tuple[Record, ...], knob: str, value: str | None, at: float) 
 
 def short(records: tuple[Record, ...], knob: str, value: str | None, at: float) -> list[Markup]:
     """As `lines`, a line a record, of the two newest."""
-    fitting = sorted((r for r in records if r.knob == knob and r.summary.value == value), key=lambda r: -r.at)
+    fitting = sorted((r for r in records if r.knob == knob and r.value == value), key=lambda r: -r.at)
     if not fitting:
         return [] if value is None else [say("evidence.absent", knob=knob, value=value)]
     return [_short(record, at) for record in fitting[:MOST_SHORT]]
 
 
 def _short(record: Record, at: float) -> Markup:
-    summary = record.summary
-    head = say(
-        "evidence.short",
-        record=record.id,
-        klass=record.klass,
-        age_s=max(0.0, at - record.at),
-        points=points(summary),
-        metric=UNITS.get(summary.metric, summary.metric),
-        runs=runs(summary),
-    )
+    head = say("evidence.short", **_head(record, at))
     more: list[Markup] = []
-    if summary.no_worse_up_to is not None:
-        more.append(say("evidence.no-worse", concurrency=summary.no_worse_up_to))
-    seen = summary.correctness
-    if seen is not None and not seen.differing:
-        could = f"{seen.could_percent:.2g}"
-        more.append(say("evidence.short-correct", differing=0, compared=seen.compared, could=could))
-    else:
-        more.append(correctness(summary))
-    return joined([head, *more])
+    if record.summary is not None and record.summary.no_worse_up_to is not None:
+        more.append(say("evidence.no-worse", concurrency=record.summary.no_worse_up_to))
+    more += [sentence(f) for f in problems(record, frozenset({"refuse"}))[:1]]
+    return joined([head, *more, *short_correctness(record.correctness)])
 
 
 def one(record: Record, at: float) -> list[Markup]:
     """The lines of one record."""
-    summary = record.summary
-    head = say(
-        "evidence.record",
-        record=record.id,
-        klass=record.klass,
-        age_s=max(0.0, at - record.at),
-        by=record.by,
-        points=points(summary),
-        metric=UNITS.get(summary.metric, summary.metric),
-        runs=runs(summary),
-    )
-    more = [say("evidence.against", baseline=summary.baseline), correctness(summary)]
-    if summary.no_worse_up_to is not None:
-        more.append(say("evidence.no-worse", concurrency=summary.no_worse_up_to))
-    if summary.measured_on is not None:
-        more.append(say("evidence.measured-on", day=summary.measured_on))
-    if summary.context:
-        told = ", ".join(f"{name} {value}" for name, value in list(summary.context.items())[:6])
+    head = say("evidence.record", by=record.by, **_head(record, at))
+    more = [say("evidence.against", baseline=record.baseline), *correctness(record.correctness)]
+    if record.summary is not None and record.summary.no_worse_up_to is not None:
+        more.append(say("evidence.no-worse", concurrency=record.summary.no_worse_up_to))
+    if record.measured_on is not None:
+        more.append(say("evidence.measured-on", day=record.measured_on))
+    told = context(record)
+    if told:
         more.append(say("evidence.context", context=told))
-    return [head, Markup(" · ".join(more))]
+    said = [sentence(f) for f in problems(record, frozenset({"refuse", "warn"}))[:MOST_PROBLEMS]]
+    return [head, Markup(" · ".join(more)), *said, *(sentence(f) for f in remarks(record))]
 
 
-def points(summary: Summary) -> str:
-    """`+12.8 % C64 · +5.7 % C96`, the largest effect first."""
-    ordered = sorted(summary.points, key=lambda p: p.ratio, reverse=summary.better == "higher")
-    told = [f"{(p.ratio - 1) * 100:+.1f} % C{p.concurrency}" for p in ordered[:MOST_POINTS]]
+def _head(record: Record, at: float) -> dict[str, str | float]:
+    return {
+        "record": record.id,
+        "klass": record.klass,
+        "age_s": max(0.0, at - record.at),
+        "points": points(record),
+        "metric": short_metric(record.metric),
+        "runs": runs(record),
+    }
+
+
+def problems(record: Draft, effects: frozenset[str]) -> list[Finding]:
+    """What the judge found against the comparison, the worst first."""
+    found = record.judgement.problems if record.judgement is not None else ()
+    return [finding for finding in found if finding.effect in effects]
+
+
+def points(record: Draft) -> str:
+    """`+12.8 % C64 · +5.7 % C96`, the largest effect first; with its interval where there is one."""
+    ordered = sorted(record.points, key=lambda p: p.ratio, reverse=record.better == "higher")
+    told = [_point(p) for p in ordered[:MOST_POINTS]]
     left = len(ordered) - MOST_POINTS
-    return " · ".join([*told, f"{left} more points"] if left > 0 else told)
+    return " · ".join([*told, f"{left} more points"] if left > 0 else told) or "no load in common"
 
 
-def runs(summary: Summary) -> Markup:
-    """How many runs an arm has. A summary has no runs to compute an interval from, and says so."""
-    counts = [n for p in summary.points for n in (p.n_a, p.n_b)]
+def _point(point: Effect) -> str:
+    if point.ci is None:
+        return f"{percent(point.ratio)} % {point.load}"
+    return f"{percent(point.ratio)} % [{percent(point.ci[0])}, {percent(point.ci[1])}] {point.load}"
+
+
+def percent(ratio: float) -> str:
+    """The change of a ratio in percent: `+16.8`; two digits below a tenth."""
+    change = (ratio - 1) * 100
+    return f"{change:+.1f}" if abs(change) >= 0.1 or change == 0 else f"{change:+.2f}"
+
+
+def runs(record: Draft) -> Markup:
+    """How many runs an arm has, and whether that gives an interval. A summary has no runs to compute one from."""
+    counts = [n for p in record.points for n in (p.n_a, p.n_b)] or [0]
     least, most = min(counts), max(counts)
+    shown = any(p.ci is not None for p in record.points)
+    if shown:
+        return say("evidence.runs-interval", n=f"{least}" if least == most else f"{least} to {most}")
     if most == 1:
         return say("evidence.one-run")
     if least == most:
@@ -97,12 +111,15 @@ def runs(summary: Summary) -> Markup:
     return say("evidence.uneven-runs", least=least, most=most)
 
 
-def correctness(summary: Summary) -> Markup:
-    """None differing is not none possible: the bound is said with it."""
-    seen = summary.correctness
-    if seen is None:
-        return say("evidence.uncompared")
-    if seen.differing:
-        return say("evidence.incorrect", differing=seen.differing, compared=seen.compared)
-    could = f"{seen.could_percent:.2g}"
-    return say("evidence.correct", differing=0, compared=seen.compared, could=could)
+def context(record: Draft) -> str:
+    """Where it was measured, in few words; nothing where nobody told."""
+    known = record.context
+    count = f"{known.accelerators} x " if known.accelerators is not None else ""
+    told = [
+        f"{count}{known.accelerator or 'unknown accelerator'}" if count or known.accelerator else "",
+        f"model {known.model}" if known.model else "",
+        f"build {known.version}" if known.version else "",
+        f"commit {known.commit[:19]}" if known.commit else "",
+        *(f"{name} {value}" for name, value in list(known.other.items())[:MOST_CONTEXT]),
+    ]
+    return ", ".join(part for part in told if part)

@@ -97,7 +97,7 @@ def _worth(story: Story, plan: Plan) -> list[Markup]:
     if knob is None:
         return []
     values = dict.fromkeys(t.now for t in plan.targets if t.now is not None and t.now != plan.value)
-    fitting = [v for v in values if any(r.knob == knob and r.summary.value == v for r in story.records)]
+    fitting = [v for v in values if any(r.knob == knob and r.value == v for r in story.records)]
     lines = [line for value in fitting[:2] for line in evidence.short(story.records, knob, value, at)[:1]]
     given_up = [say("plan.gives-up", said=line) for line in lines]
     return [*given_up, *evidence.short(story.records, knob, plan.value, at)]

@@ -8,11 +8,14 @@ SENTENCES: dict[str, str] = {
         " (line {line} of the fleet file)"
     ),
     "evidence.stale": (
-        "evidence {record} was recorded {recorded_at:day}, expected within the last {max_age_s:s}"
+        "evidence {record} was measured {measured_at:day}, expected within the last {max_age_s:s}"
         " (line {line} of the fleet file)"
     ),
     "evidence.too-weak": (
         "evidence {record} is of class {klass}, expected at least {at_least} (line {line} of the fleet file)"
+    ),
+    "evidence.not-good": (
+        "evidence {record} was judged {klass:words}, expected at least {at_least} (line {line} of the fleet file)"
     ),
     "evidence.no-correctness": (
         "evidence {record} compared {compared} answers, {differing} of them differ; expected at least {needed}, all the"
@@ -32,13 +35,33 @@ SENTENCES: dict[str, str] = {
     "evidence.measured-on": "measured on {day}",
     "evidence.one-run": "n=1 per arm, no interval",
     "evidence.runs": "n={n} per arm, no interval",
+    "evidence.runs-interval": "n={n} per arm, 95 % intervals",
     "evidence.uneven-runs": "n={least} to {most} per arm, no interval",
     "evidence.no-worse": "no regression seen up to C{concurrency}, as recorded",
     "evidence.correct": (
         "correctness {differing} of {compared} differ (up to {could} % could: rule of three, 95 % bound)"
     ),
     "evidence.incorrect": "correctness {differing} of {compared} differ",
-    "evidence.uncompared": "correctness not compared",
+    "evidence.uncompared": "correctness: not measured",
+    "evidence.scores": (
+        "{name}: {a} % in A, {b} % in B, N={n} ({how}), difference {points} points, 95 % [{low}, {high}]: a loss of"
+        " {margin} points is ruled out"
+    ),
+    "evidence.scores-not-shown": (
+        "{name}: {a} % in A, {b} % in B, N={n} ({how}), difference {points} points, 95 % [{low}, {high}]: a loss of"
+        " {margin} points is not ruled out"
+    ),
+    "evidence.endings-alike": "answers end for the same reasons and are as long",
+    "evidence.endings-differ": "answers do not end alike, or are not as long",
+    "evidence.not-monotone": (
+        "{point} is worse than both its neighbours {before} and {after}, without an interval: repeat it before you"
+        " believe it"
+    ),
+    "evidence.may-record": "{actor:who} may record evidence for {knob:code}",
+    "evidence.may-not-record": (
+        "{actor:who} may not record evidence for {knob:code}: the rules let {roles:or=nobody} ask for or approve a"
+        " change of it"
+    ),
     "evidence.against": "against {baseline:value}",
     "evidence.context": "on {context}",
     "evidence.absent": "no evidence is recorded for {knob:code} = {value:value}",

@@ -247,6 +247,7 @@ def _judgement(
         better=way,
         interleaved=question.interleaved,
         margins=question.margins,
+        today=question.today,
         points=judged,
         problems=told(problems),
         files=tuple(SourceFile(file=f, sha256=s, arm="A" if arm == "A" else "B") for f, s, arm in files),

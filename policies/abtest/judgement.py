@@ -68,15 +68,18 @@ class PointJudgement(Model):
 
 
 class SourceFile(Model):
-    """A file that runs came from."""
+    """A file that runs came from; beside the arms, what was typed and what else a record stands on."""
 
     file: str
     sha256: str
-    arm: Literal["A", "B"]
+    arm: Literal["A", "B", "typed", "scrapes", "correctness"]
 
 
 class Judgement(Model):
-    """The answer. Findings of effect `refuse` make it invalid, `warn` allows `weak` at most, `note` is only told."""
+    """The answer. Findings of effect `refuse` make it invalid, `warn` allows `weak` at most, `note` is only told.
+
+    `today` is the highest concurrency that was judged; None: every load was.
+    """
 
     verdict: Word
     metric: str
@@ -84,6 +87,7 @@ class Judgement(Model):
     better: Better
     interleaved: bool
     margins: Margins
+    today: int | None = None
     points: tuple[PointJudgement, ...]
     problems: tuple[Finding, ...] = ()
     files: tuple[SourceFile, ...] = ()

@@ -7,6 +7,7 @@ import json
 import re
 
 from policies.bench.fields import Fields, plain
+from policies.bench.source import Key
 
 SECRET = re.compile(
     r"api_?key|_key$|secret|passw|credential|authori[sz]ation|cookie|(access|hf|auth|bearer)_token|^token$"
@@ -25,7 +26,7 @@ MOST_ARGS = 500
 ARG_MOST = 120
 
 
-def arguments(fields: Fields, *path: str, skip: frozenset[str] = frozenset()) -> dict[str, str]:
+def arguments(fields: Fields, *path: Key, skip: frozenset[str] = frozenset()) -> dict[str, str]:
     """The scalar arguments at `path` that may be kept, by name."""
     found: dict[str, str] = {}
     for name in sorted(fields.members(*path)):

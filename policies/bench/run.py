@@ -53,6 +53,7 @@ class Identity(Model):
     seed: int | None = None
     args: dict[str, str] = Field(default_factory=dict)
     args_sha256: str | None = None  # None: the file tells no arguments
+    env: dict[str, str] = Field(default_factory=dict)  # what the server told of its environment
 
 
 class Run(Model):

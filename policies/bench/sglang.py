@@ -86,6 +86,7 @@ def _identity(fields: Fields) -> Identity:
         date=fields.text("date"),
         seed=fields.count("seed"),
         args=arguments(fields, "server_info", skip=frozenset({"version", "model_path"})),
+        env=arguments(fields, "server_info", "internal_states", 0, "env_vars"),
     )
 
 

@@ -7,7 +7,7 @@ from policies.evidence import Record
 from policies.finding import Finding
 from policies.fleet import EvidenceNeed
 
-# improves > no_worse > weak > observed; every recorded class of today is `observed`.
+# trade_off, regresses, stale, outside, inconclusive and invalid satisfy none of them
 ORDER = ("observed", "weak", "no_worse", "improves")
 Values = dict[str, str | int | float | None]
 
@@ -22,8 +22,8 @@ def judge(case: Case) -> tuple[Finding, ...]:
 
 def fitting(case: Case, knob: str, need: EvidenceNeed) -> list[Record]:
     """Records of this very knob, value and metric, newest first."""
-    records = [r for r in case.evidence if r.knob == knob and r.summary.value == case.value]
-    records = [r for r in records if r.summary.metric == need.metric]
+    records = [r for r in case.evidence if r.knob == knob and r.value == case.value]
+    records = [r for r in records if r.metric == need.metric]
     return sorted(records, key=lambda r: r.at, reverse=True)
 
 
@@ -44,18 +44,20 @@ def _one(case: Case, knob: str, need: EvidenceNeed, line: int) -> Finding:
 
 def _judged(record: Record, need: EvidenceNeed, now: float, about: Values) -> Finding:
     values: Values = {**about, "record": record.id, "klass": record.klass, "recorded_at": record.at}
+    values["measured_at"] = record.measured_at
     values["max_age_s"] = need.max_age_s
-    if need.max_age_s is not None and now - record.at > need.max_age_s:
+    if need.max_age_s is not None and now - record.measured_at > need.max_age_s:
         return Finding(code="evidence.stale", effect="refuse", values=values)
+    if record.klass not in ORDER:
+        return Finding(code="evidence.not-good", effect="refuse", values=values)
     if ORDER.index(record.klass) < ORDER.index(need.at_least):
         return Finding(code="evidence.too-weak", effect="refuse", values=values)
-    seen = record.summary.correctness
-    compared, differing = (seen.compared, seen.differing) if seen else (0, 0)
+    seen = record.correctness
+    compared, differing = (seen.compared or 0, seen.differing or 0) if seen else (0, 0)
     if compared < need.correctness or (need.correctness > 0 and differing > 0):
         values |= {"compared": compared, "differing": differing, "needed": need.correctness}
         return Finding(code="evidence.no-correctness", effect="refuse", values=values)
-    repeats = min(min(p.n_a, p.n_b) for p in record.summary.points)
-    if repeats < need.repeats:
-        values |= {"repeats": repeats, "needed": need.repeats}
+    if record.repeats < need.repeats:
+        values |= {"repeats": record.repeats, "needed": need.repeats}
         return Finding(code="evidence.too-few-repeats", effect="refuse", values=values)
     return Finding(code="evidence.enough", effect="allow", values=values)

@@ -63,7 +63,7 @@ class Rig(Stage):
             self._doom()
         path = self.folder / "ab.yaml"
         path.write_text(EVIDENCE, encoding="utf-8")
-        done = self.clawback("evidence", "record", str(path), "--knob", KNOB)
+        done = self.clawback("evidence", "record", str(path), "--knob", KNOB, "--as", "ana")
         if done.returncode != 0:
             raise StageError(f"the evidence was not recorded: {done.stdout}{done.stderr}")
 

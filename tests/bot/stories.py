@@ -13,6 +13,7 @@ from policies.fleet import Host as FleetHost
 from policies.intents import Actor, RestoreKnob, Where
 from policies.plan import Estimate, Plan, RestartStep, Step, Target, WriteStep
 from policies.proof import Proof
+from policies.recording import typed
 
 T0 = 1_764_600_000.0
 VARIABLE = "SGLANG_SM120_MMA_TARGET_CTAS"
@@ -119,21 +120,14 @@ def plan(order: str = "co-restart", *, warnings: tuple[Finding, ...] = (), estim
 
 def record(knob: str = "TARGET_CTAS") -> Record:
     points = tuple(Point(concurrency=c, ratio=r) for c, r in ((64, 1.128), (96, 1.057), (80, 1.012)))
-    return Record(
-        id="ab-17",
+    summary = Summary(
         knob=knob,
-        summary=Summary(
-            knob=knob,
-            value="512",
-            points=points,
-            no_worse_up_to=32,
-            correctness=Correctness(compared=200, differing=0),
-        ),
-        by="U0ANA",
-        at=T0 - 172_800,
-        source="ab.json",
-        sha256="a" * 64,
+        value="512",
+        points=points,
+        no_worse_up_to=32,
+        correctness=Correctness(compared=200, differing=0),
     )
+    return typed(summary, "ab.json", "a" * 64).recorded("ab-17", "U0ANA", T0 - 172_800)
 
 
 def ana(user: str = "U0ANA") -> Actor:

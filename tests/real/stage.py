@@ -22,6 +22,7 @@ from policies.finding import Finding
 from policies.fleet import Canary, Fleet
 from policies.intents import Act, Actor, Intent, RevertKnob, Where
 from policies.plan import Plan
+from policies.recording import typed
 from sandbox.fleet.document import KNOB, KNOB_ENV
 from sandbox.fleet.fleet import ROLES, DemoFleet, Engines
 from sandbox.fleet.units import unit_name
@@ -144,7 +145,7 @@ class Stage:
         """Record that the value was measured."""
         points = ({"concurrency": 64, "ratio": 1.128},)
         summary = Summary.model_validate({"knob": KNOB, "value": value, "points": points})
-        self.w.client.record_evidence(summary, by="U01ANA", source="typed", sha256="0" * 64)
+        self.w.client.record_evidence(typed(summary, "typed", "0" * 64), by="U01ANA")
 
     def once(self, kind: str, index: int | None, act: Callable[[], object], *, before: bool = False) -> None:
         """Do something right after (or before) the first event of this kind (and step index) is recorded."""

@@ -90,7 +90,7 @@ def yes(dialog: Locator) -> None:
 def test_the_story_is_played_by_typing_and_clicking(stage: Stage, browser: Browser) -> None:
     summary = stage.folder / "ab-1.yaml"
     summary.write_text(SUMMARY, encoding="utf-8")
-    assert stage.clawback("evidence", "record", str(summary), "--knob", KNOB).returncode == 0
+    assert stage.clawback("evidence", "record", str(summary), "--knob", KNOB, "--as", "ana").returncode == 0
     judge, here = Judge(stage), Room(stage.slack)
     laptop, phone = Tab(browser, here, "ana"), Tab(browser, here, "ben", width=360)
     page = laptop.page

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from policies import events as e
-from policies.evidence import Point, Record, Summary
+from policies.evidence import Point, Summary
 from policies.facts import Incarnation
 from policies.finding import Finding, Verdict
 from policies.intents import Actor, SetKnob, Where
 from policies.plan import Plan, RestartStep
+from policies.recording import typed
 
 ANA = Actor(id="U1", team="T1", name="ana", roles=("engineers",))
 BEN = Actor(id="U2", team="T1", name="ben", roles=("approvers",))
@@ -91,9 +92,7 @@ def succeeded() -> e.Succeeded:
 def evidence(record_id: str) -> e.EvidenceRecorded:
     """A record that somebody typed."""
     summary = Summary(knob="TARGET_CTAS", value="512", points=(Point(concurrency=64, ratio=1.128),))
-    record = Record(
-        id=record_id, knob="TARGET_CTAS", summary=summary, by="ana", at=5.0, source="a.yaml", sha256="0" * 64
-    )
+    record = typed(summary, "a.yaml", "0" * 64).recorded(record_id, "ana", 5.0)
     return e.EvidenceRecorded(record=record)
 
 
