@@ -25,6 +25,7 @@ from bot.answering import Answerer
 from bot.cards.answers import told
 from bot.cards.buttons import PREFIX
 from bot.heard import HeardAction, HeardCommand, HeardMention, action_of, command_of, mention_of
+from bot.manifest import COMMANDS, MENTION, PEOPLE
 from bot.messages import say
 from bot.slack import is_loopback, make_client
 from policies.errors import OpsError, StoreUnavailable
@@ -34,8 +35,6 @@ from workers.store import StoreUnclear
 
 log = structlog.get_logger(__name__)
 
-COMMANDS = ("/knob", "/deploy", "/cause")
-PEOPLE = ("subteam_members_changed", "subteam_updated", "user_change")
 LISTENERS = 32  # Source: FACTS-slack 5.1, five busy listeners of the default make the sixth command fail
 SILENT_S = 90.0  # Source: FACTS-slack 5.8, a socket can stay open and deliver nothing; pings come every 10 s
 PING_S = 10.0
@@ -135,7 +134,7 @@ def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | N
     for command in COMMANDS:
         app.command(command)(ear.command)
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(ear.action)
-    app.event("app_mention")(ear.mention)
+    app.event(MENTION)(ear.mention)
     for event in PEOPLE:
         app.event(event)(ear.people)
     app.event(re.compile(".*"))(_only_acknowledged)

@@ -24,6 +24,7 @@ PURPOSE: dict[str, str] = {
     "CLAWBACK_DATA": "the folder for everything that clawback keeps",
     "CLAWBACK_ARCHIVE": "the folder of the archive, best on another disk; unset: a folder in CLAWBACK_DATA",
     "CLAWBACK_HTTP": "host:port for HTTP mode, health and metrics",
+    "CLAWBACK_URL": "the https address at which Slack reaches the bot in HTTP mode",
     "CLAWBACK_SSH_KEY": "private key files for the hosts, separated by a colon",
     "CLAWBACK_SSH_AGENT": "whether keys of the running ssh agent may be used",
     "CLAWBACK_KNOWN_HOSTS": "the file with the keys of hosts",
@@ -44,6 +45,7 @@ class Settings(BaseSettings):
     clawback_data: Path = Field(default_factory=lambda: Path.home() / ".local/share/clawback")
     clawback_archive: Path | None = None
     clawback_http: str | None = None
+    clawback_url: str | None = None
     clawback_ssh_key: str = ""
     clawback_ssh_agent: bool = False
     clawback_known_hosts: Path | None = None
