@@ -40,6 +40,9 @@ grades: tuple[Literal["improves", "no_worse", "weak", "observed"], ...] = (
 )
 rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence")
 timing_keys = ("approval", "lease", "wait_slice", "poll", "bake", "reach", "health_confirmations")
+# another worker follows a silent one within 15 s: the lease to its end, the next sweep, and the first look at the hosts
+lease_most_s = 10.0
+lease_least_s = 1.0  # it is renewed three times in it, each time with an append-only server's answer
 cron_pattern = r"[0-9A-Za-z*/,#?-]+( +[0-9A-Za-z*/,#?-]+){4}"
 cron_words = frozenset(
     (
@@ -215,7 +218,7 @@ def read_timing(top: Table) -> Timing:
         return default
     return Timing(
         approval_s=table.duration("approval", default.approval_s, 1.0),
-        lease_s=table.duration("lease", default.lease_s, 1.0),
+        lease_s=table.duration("lease", default.lease_s, lease_least_s, lease_most_s),
         wait_slice_s=table.duration("wait_slice", default.wait_slice_s, 0.1),
         poll_s=table.duration("poll", default.poll_s, 0.01),
         bake_s=table.duration("bake", default.bake_s, 0.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import yaml
@@ -99,11 +100,11 @@ class Table:
             return default
         return self.reader.whole(self.at(key), self.nodes[key], low, high, default)
 
-    def duration(self, key: str, default_s: float, low_s: float = 0.001) -> float:
+    def duration(self, key: str, default_s: float, low_s: float = 0.001, high_s: float = math.inf) -> float:
         """Seconds."""
         if key not in self.nodes:
             return default_s
-        return self.reader.duration(self.at(key), self.nodes[key], default_s, low_s)
+        return self.reader.duration(self.at(key), self.nodes[key], default_s, low_s, high_s)
 
     def table(self, key: str, known: tuple[str, ...]) -> Table | None:
         """The mapping below a key."""

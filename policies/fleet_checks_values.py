@@ -153,7 +153,9 @@ class Reader:
             return default
         return value
 
-    def duration(self, path: Path, node: yaml.Node, default_s: float, low_s: float = 0.001) -> float:
+    def duration(
+        self, path: Path, node: yaml.Node, default_s: float, low_s: float = 0.001, high_s: float = math.inf
+    ) -> float:
         """Seconds of `25s`, `500ms`, `5m`, `2h`, `90d`."""
         self.mark(path, node)
         text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
@@ -172,6 +174,10 @@ class Reader:
                 f"{quote(text)} is too short, expected {low_s:g}s or more",
                 f"write e.g. {default_s:g}s" if default_s >= low_s else f"write {low_s:g}s or more",
             )
+            return default_s
+        if value > high_s:
+            message = f"{quote(text)} is too long, expected {high_s:g}s or less"
+            self.problems.add(path, "duration.too_long", message, f"write e.g. {min(default_s, high_s):g}s")
             return default_s
         return value
 

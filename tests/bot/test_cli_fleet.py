@@ -44,6 +44,17 @@ def test_every_error_is_printed_at_once_with_its_line_and_hint() -> None:
     assert lines[-1] == f"{errors} errors"
 
 
+def test_a_lease_that_would_delay_a_takeover_is_refused_with_its_line() -> None:
+    path = ROOT / "tests" / "golden" / "fleet" / "lease-long.yaml"
+    result = run("check", str(path))
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        f"{path}:11: timing.lease: '10.1s' is too long, expected 10s or less",
+        "    hint: write e.g. 10s",
+        "1 error",
+    ]
+
+
 def test_json_holds_every_error_with_all_its_keys() -> None:
     result = run("check", "--json", str(KNOBS))
     assert result.exit_code == 1

@@ -146,7 +146,7 @@ def test_the_file_with_everything_sets_every_field() -> None:
     }
     assert fleet.timing.model_dump() == {
         "approval_s": 600.0,
-        "lease_s": 20.0,
+        "lease_s": 8.0,
         "wait_slice_s": 5.0,
         "poll_s": 0.1,
         "bake_s": 0.0,
