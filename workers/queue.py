@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -29,13 +29,13 @@ from rq.worker import WorkerStatus
 
 from policies.errors import StoreUnavailable
 from workers.store import VENDOR_ERRORS, translated
+from workers.ticks import TICK_S, ticking
 
 QUEUES = ("ask", "act", "narrate")
 NAME = re.compile(r"[a-z][a-z_]{0,31}")
 ARGUMENT = re.compile(r"[A-Za-z0-9_-]{1,96}")
 DATA_BYTES = 1024
 WAIT_S = 1  # one wait on the queues: how soon a worker notices that it shall end
-TICK_S = 1.0
 HEARTBEAT_S = 60.0
 BACKOFF_S = (0.2, 0.5, 1.0, 2.0)
 RESULT_TTL_S = 0
@@ -246,34 +246,23 @@ def serve(
             worker.stop = True
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    ticker = threading.Thread(target=_tick, args=(tick, tick_s, ending), name="tick", daemon=True)
-    ticker.start()
     failures = 0
     try:
-        while not ending.is_set():
-            began = time.monotonic()
-            try:
-                own = f"{name}-{os.getpid()}-{uuid4().hex[:8]}"  # rq refuses the name of one that was killed
-                current[:] = [Ringer(list(queues), name=own, connection=client, job_class=jobs)]
-                current[0].stop = ending.is_set()
-                current[0].work()
-            except VENDOR_ERRORS as error:
-                failures = failures + 1 if time.monotonic() - began < BACKOFF_S[-1] else 0
-                log.warning("worker %s waits for Redis: %s", name, error)
-                ending.wait(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+        with nullcontext() if tick is None else ticking(tick, tick_s):
+            while not ending.is_set():
+                began = time.monotonic()
+                try:
+                    own = f"{name}-{os.getpid()}-{uuid4().hex[:8]}"  # rq refuses the name of one that was killed
+                    current[:] = [Ringer(list(queues), name=own, connection=client, job_class=jobs)]
+                    current[0].stop = ending.is_set()
+                    current[0].work()
+                except VENDOR_ERRORS as error:
+                    failures = failures + 1 if time.monotonic() - began < BACKOFF_S[-1] else 0
+                    log.warning("worker %s waits for Redis: %s", name, error)
+                    ending.wait(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
     finally:
-        ending.set()
-        ticker.join()
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _tick(tick: Callable[[], object] | None, tick_s: float, ending: threading.Event) -> None:
-    while tick is not None and not ending.wait(tick_s):
-        try:
-            tick()
-        except Exception:
-            log.exception("a tick ended with an error; the next one comes")
 
 
 def _read_call(data: bytes) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""The reaper: the tick of every worker and narrator. It rings for work that is recorded and that nobody does.
+"""The reaper: the tick of every worker, narrator and bot. It rings for work that is recorded and that nobody does.
 
 A lost bell, a killed worker and a restarted Redis all look the same from here: an open change without a live lease.
 """

@@ -20,10 +20,12 @@ from policies.errors import SettingsError, StoreUnavailable
 from workers.health import beat, leave
 from workers.queue import QUEUES, serve
 from workers.stores import store_url
+from workers.ticks import ticking
 from workers.wiring import Wiring, open_wiring
 
 PR_SET_PDEATHSIG = 1
 TICK_S = 0.5
+SWEEP_END_S = 1.0  # a sweep that waits for a store which is away does not keep the bot from ending
 EAR_TIMEOUT_S = 1.5  # Slack waits 3 s for an acknowledgement; Redis gets half of that
 
 Child = click.option("--parent", type=int, hidden=True, help="End when the process with this id ends.")
@@ -46,7 +48,10 @@ def bot(parent: int | None, *, http: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     url = store_url(settings.redis_url, settings.clawback_data)
-    code = listen(settings, wire(settings, url), impatient(url), ending, http=http)
+    wiring = wire(settings, url)
+    # whoever is there rings for what nobody does: a bot alone, too
+    with ticking(wiring.sweep, join_s=SWEEP_END_S):
+        code = listen(settings, wiring, impatient(url), ending, http=http)
     sys.stdout.flush()
     # a watchdog that fired must not wait for the threads that it fired about
     os._exit(code)
