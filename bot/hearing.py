@@ -13,17 +13,18 @@ import structlog
 from bot.answering import Answerer
 from bot.cards import answers, buttons
 from bot.cards.kit import Card
-from bot.grammar import ParseError, Reading, parse, parse_slash
+from bot.cards.suspicion import settled
+from bot.grammar import ParseError, Reading, parse, parse_slash, render
 from bot.heard import HEARD, Heard, HeardAction, HeardCommand, HeardMention
 from bot.identity import Identity
 from bot.markup import Markup
 from bot.messages import say, sentence
 from bot.names import Names
-from bot.questions import Looking, Questions
+from bot.questions import Asked, Looking, Questions
 from bot.slack import SlackRefused, SlackUnclear
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
-from policies.intents import Act, Actor, Command, Help, Intent, ListKnobs, ShowKnob, Status, Verify, Where
+from policies.intents import Act, Actor, Command, Intent, Where
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
@@ -94,7 +95,7 @@ class Hearing:
     def _answer(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
         reading: Reading | None = None
         if isinstance(heard, HeardAction):
-            command: Command | buttons.Details | None = buttons.read(heard.action_id, heard.value)
+            command: Command | buttons.Details | buttons.GiveBack | None = buttons.read(heard.action_id, heard.value)
             if command is None:
                 return answers.told(say("click.unreadable"))
         else:
@@ -103,7 +104,7 @@ class Hearing:
             if command is None:
                 return answers.told(*self._echo(reading), _error(reading.error))
         self._forget()
-        question = isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help | buttons.Details)
+        question = isinstance(command, Asked | buttons.Details)
         actor = self._identity.identify(heard.user, heard.team, deciding=isinstance(command, Act), roles=not question)
         if isinstance(actor, Finding):
             return answers.told(sentence(actor))
@@ -111,7 +112,9 @@ class Hearing:
             return self._act(command, actor, reading, inbox_id, self._age_s(heard))
         if isinstance(command, buttons.Details):
             return self._questions.details(command.change, command.digest)
-        if isinstance(command, Verify | ListKnobs | ShowKnob | Status | Help):
+        if isinstance(command, buttons.GiveBack):
+            return self._give_back(inbox_id, command.suspicion, actor, heard)
+        if isinstance(command, Asked):
             return self._questions.answer(command, actor)
         return self._ask(inbox_id, command, actor, heard, reading)
 
@@ -151,6 +154,21 @@ class Hearing:
                 key=inbox_id,
             )
         return answers.told(*self._echo(reading), say("asked.receipt", change=change_id))
+
+    def _give_back(
+        self, inbox_id: str, suspicion_id: str, actor: Actor, heard: HeardCommand | HeardAction | HeardMention
+    ) -> Card:
+        """Plan what gives back a value, unless the suspicion was settled since the button was drawn."""
+        kept = self._client.suspicion(suspicion_id)
+        if kept is None:
+            return answers.told(say("suspicion.unknown", suspicion=suspicion_id))
+        asked_already = self._client.requested(inbox_id) is not None
+        if kept.standing.word in {"reclaimed", "confirmed"} and not asked_already:
+            return answers.told(settled(kept.suspicion, kept.standing))
+        intent = kept.suspicion.gives_back
+        if intent is None:
+            return answers.told(say("suspicion.by-name"))
+        return self._ask(inbox_id, intent, actor, heard, Reading(intent, f"/knob {render(intent)}", False, None))
 
     def _channel_problem(self, channel: str) -> Markup | None:
         """Why a plan cannot be shown where it is asked for; None when it can, or when Slack does not say."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bot.answering import Answerer
+from bot.asides import Asides
 from bot.hearing import Hearing
 from bot.identity import Identity
 from bot.narrator import Narrator
@@ -47,6 +48,16 @@ class Jobs:
         client = make_client(self.settings.secret("SLACK_BOT_TOKEN"), self.settings.api_url)
         return Narrator(self.wiring.client, Drawn(self.wiring.redis), Poster(client), self.wiring.clock, self.ring_draw)
 
+    @cached_property
+    def asides(self) -> Asides:
+        """The job `draw` of what is recorded beside changes."""
+        client = make_client(self.settings.secret("SLACK_BOT_TOKEN"), self.settings.api_url)
+        return Asides(self.wiring.client, Drawn(self.wiring.redis), Poster(client), self.wiring.clock, self.ring_draw)
+
+    def draw(self, subject: str) -> None:
+        """The job `draw`: a change by the narrator, anything else beside it."""
+        (self.narrator if subject.startswith("C-") else self.asides).draw(subject)
+
     def ring_draw(self, change_id: str) -> None:
         """Have a change drawn."""
         self.wiring.doorbell.ring("narrate", "draw", change_id)
@@ -57,7 +68,7 @@ class Jobs:
 
         Raises: SettingsError when SLACK_BOT_TOKEN is missing.
         """
-        return {"hear": self.hearing.hear, "draw": self.narrator.draw}
+        return {"hear": self.hearing.hear, "draw": self.draw}
 
     def hear_again(self) -> None:
         """Ring for what was acknowledged and not heard."""
@@ -68,8 +79,9 @@ class Jobs:
 class NarratorTick:
     """What the narrator's process does besides drawing: due drawings at once, forgotten ones now and then."""
 
-    def __init__(self, narrator: Narrator) -> None:
+    def __init__(self, narrator: Narrator, asides: Asides) -> None:
         self._narrator = narrator
+        self._asides = asides
         self._count = 0
 
     def __call__(self) -> None:
@@ -77,4 +89,5 @@ class NarratorTick:
         self._narrator.tick()
         if self._count % SWEEP_EVERY == 0:
             self._narrator.sweep()
+            self._asides.sweep()
         self._count += 1

@@ -15,6 +15,7 @@ from bot.cards.kit import Card
 from bot.cards.plan import handles
 from bot.cards.shown import digest, shown, words
 from bot.cards.story import Story
+from bot.once import Once, Overtaken
 from bot.posting import Posted, Poster
 from bot.slack import SlackRefused, SlackUnclear
 from bot.telling import story_of
@@ -28,7 +29,6 @@ from workers.drawn import DrawingLock, Drawn, Pointer
 
 log = structlog.get_logger(__name__)
 
-MOST_PAUSE_S = 60.0
 CARD_EVERY_S = 2.0  # Source: FACTS-slack 3, chat.update is 50 a minute for the whole workspace
 BUSY_S = 0.3
 SWEPT = 40
@@ -57,10 +57,6 @@ class Door(Protocol):
         """Record that those who may approve are reminded, if it is time."""
 
 
-class Overtaken(Exception):  # not an error: another narrator draws this change now
-    """The lock was lost."""
-
-
 class Narrator:
     """`clock` gives epoch seconds; `ring` rings the job `draw` of a change."""
 
@@ -75,6 +71,7 @@ class Narrator:
         self._door = door
         self._drawn = drawn
         self._poster = poster
+        self._once = Once(drawn, poster)
         self._clock = clock
         self._ring = ring
 
@@ -156,7 +153,7 @@ class Narrator:
         if pointer.card_ts is not None:
             return pointer
         card = shown(story, lost=pointer.lost)
-        posted, pointer = self._post(story, story.entries[0], card, pointer, lock)
+        posted, pointer = self._once.post(story.entries[0], card, pointer, story.change.asked_at, lock)
         if pointer.thread_ts is not None and posted.thread_ts is None:
             return self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
         pointer = pointer.model_copy(
@@ -179,7 +176,7 @@ class Narrator:
             return pointer
         said = line(chapter)
         if said is not None:
-            posted, pointer = self._post(story, entry, Card(said), pointer, lock)
+            posted, pointer = self._once.post(entry, Card(said), pointer, story.change.asked_at, lock)
             if posted.thread_ts is None:
                 pointer = self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
                 return self._ensure_line(story, chapter, pointer, lock)
@@ -187,23 +184,6 @@ class Narrator:
         pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
         self._drawn.put(story.change.id, pointer)
         return pointer
-
-    def _post(
-        self, story: Story, entry: Entry, card: Card, pointer: Pointer, lock: DrawingLock
-    ) -> tuple[Posted, Pointer]:
-        """Post, unless an attempt that ended unclearly had posted it already."""
-        if lock.is_stale():
-            raise Overtaken
-        if pointer.pending == entry.seq:
-            found = self._find(entry, pointer, story.change.asked_at)
-            if found is not None:
-                return found, pointer
-        pointer = pointer.model_copy(update={"pending": entry.seq})
-        self._drawn.put(story.change.id, pointer)
-        posted = self._poster.post(pointer.channel, card, entry, pointer.thread_ts)
-        if lock.is_stale():
-            self._give_way(posted, entry, pointer, story.change.asked_at)
-        return posted, pointer
 
     def _look_up(self, story: Story, pointer: Pointer) -> Pointer:
         """How far a change was drawn, from what stands in Slack: the store has forgotten it."""
@@ -223,22 +203,6 @@ class Narrator:
         self._drawn.put(story.change.id, pointer)
         log.info("thread was looked up", change=story.change.id, found=found is not None, drawn_to=seq)
         return pointer
-
-    def _give_way(self, posted: Posted, entry: Entry, pointer: Pointer, since: float) -> None:
-        """This process was stopped in the middle of a post: take it back where another narrator has made it too."""
-        twin = self._poster.find(pointer.channel, entry, pointer.thread_ts, since, besides=posted.ts)
-        if twin is not None:
-            self._poster.delete(pointer.channel, posted.ts)
-        raise Overtaken
-
-    def _find(self, entry: Entry, pointer: Pointer, since: float) -> Posted | None:
-        try:
-            return self._poster.find(pointer.channel, entry, pointer.thread_ts, since)
-        except SlackRefused as error:
-            if error.error == "thread_not_found":
-                # the parent is gone, so what was posted then stands in the channel
-                return self._poster.find(pointer.channel, entry, None, since)
-            raise
 
     def _lose_thread(self, story: Story, pointer: Pointer, stray: Posted) -> Pointer:
         """The thread's parent is gone and Slack put the line into the channel: take it back, start anew."""
@@ -275,12 +239,7 @@ class Narrator:
         self._drawn.put(story.change.id, pointer)
 
     def _postpone(self, change_id: str, error: SlackRefused | SlackUnclear) -> None:
-        pointer = self._drawn.get(change_id)
-        failures = pointer.failures + 1 if pointer else 1
-        if pointer is not None:
-            self._drawn.put(change_id, pointer.model_copy(update={"failures": failures}))
-        asked = error.retry_after_s if isinstance(error, SlackRefused) else None
-        pause_s = asked if asked is not None else min(MOST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10))
+        pause_s, failures = self._once.pause_s(change_id, error)
         log.warning("drawing waits", change=change_id, error=error.message, pause_s=pause_s, failures=failures)
         self._drawn.later(change_id, self._clock() + pause_s)
 

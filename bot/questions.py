@@ -9,10 +9,11 @@ from bot.cards import answers
 from bot.cards.details import details_card
 from bot.cards.kit import Card
 from bot.cards.story import Story
+from bot.cards.suspicion import reclaim_card
 from bot.commands import help_lines
 from bot.messages import say
 from bot.telling import story_of
-from policies.intents import Actor, Help, ListKnobs, ShowKnob, Status, Verify
+from policies.intents import Actor, Help, ListKnobs, Reclaim, ShowKnob, Status, Verify
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
 
@@ -23,7 +24,7 @@ ASKING = {
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})
-Asked = Verify | ListKnobs | ShowKnob | Status | Help
+Asked = Verify | ListKnobs | ShowKnob | Status | Reclaim | Help
 
 
 class Looking(Protocol):
@@ -61,6 +62,8 @@ class Questions:
                 return answers.shown(self._looks().show(question.knob), self._clock())
             case Status():
                 return self._status(question)
+            case Reclaim():
+                return reclaim_card(self._client.suspicions(), self._clock())
             case Help():
                 return answers.helped(help_lines(question.command, lambda word: self._may(word, actor)))
             case _:

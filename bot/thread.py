@@ -283,4 +283,5 @@ TABLE: dict[str, Line] = {
     "aborted": _to(_why("end.aborted")),
     "failed": _to(_why("end.failed")),
     "evidence_recorded": _nothing,
+    "suspicion_reminded": _nothing,
 }

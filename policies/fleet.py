@@ -165,6 +165,7 @@ class Timing(Model):
     bake_s: float = 300.0
     health_confirmations: int = 2
     reach_s: float = 15.0  # connect to a host
+    review_s: float = 604_800.0  # from a revert on suspicion to its review, and between reminders
 
 
 class Fleet(Model):

@@ -141,8 +141,25 @@ class Act(Model):
     digest: str | None = None
 
 
-Question = Annotated[Verify | ListKnobs | ShowKnob | Status | Help, Field(discriminator="kind")]
+class Reclaim(Model):
+    """`reclaim`: what was taken away on suspicion, what it costs, how to get it back."""
+
+    kind: Literal["reclaim"] = "reclaim"
+
+
+Question = Annotated[Verify | ListKnobs | ShowKnob | Status | Help | Reclaim, Field(discriminator="kind")]
 Command = Annotated[
-    SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart | Verify | ListKnobs | ShowKnob | Status | Help | Act,
+    SetKnob
+    | RestoreKnob
+    | RevertKnob
+    | UnsetKnob
+    | Restart
+    | Verify
+    | ListKnobs
+    | ShowKnob
+    | Status
+    | Help
+    | Reclaim
+    | Act,
     Field(discriminator="kind"),
 ]

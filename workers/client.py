@@ -19,6 +19,7 @@ from policies.intents import Act, Actor, Intent, Where
 from workers.ledger import Ledger, text_of
 from workers.queue import Doorbell
 from workers.store import translated
+from workers.suspicions import Kept, Suspicions
 
 RESERVED = "clawback:asked-as:"
 RESERVED_S = 2 * 86_400  # longer than the inbox keeps what was heard
@@ -40,6 +41,7 @@ class Client:
         self.doorbell = doorbell
         self.fleet = fleet
         self._clock = clock
+        self._suspicions = Suspicions(ledger, fleet)
 
     def request(
         self, intent: Intent, actor: Actor, where: Where, *, said: str, normalised: str, key: str | None = None
@@ -146,6 +148,24 @@ class Client:
         """The last changes asked for, newest first."""
         asked = self.ledger.index("changes")[-count:]
         return [self.ledger.load(entry.subject) for entry in reversed(asked)]
+
+    def suspicions(self) -> list[Kept]:
+        """What was taken away on suspicion and neither given back nor settled, oldest first."""
+        found = [(suspicion, standing) for suspicion, standing in self._suspicions.all() if standing.word == "open"]
+        return [self._suspicions.kept(suspicion, standing) for suspicion, standing in found]
+
+    def suspicion(self, name: str) -> Kept | None:
+        """One by its id, whatever became of it; None when there is none."""
+        found = self._suspicions.find(name)
+        return None if found is None else self._suspicions.kept(*found)
+
+    def reminders(self, count: int) -> list[e.Entry]:
+        """The last reminders of suspicions, oldest first."""
+        return self.ledger.index("reminders")[-count:]
+
+    def remind_of_suspicions(self) -> list[str]:
+        """Record that owners are reminded of the review dates that have come; the suspicions that are new in this."""
+        return self._suspicions.remind(self._clock())
 
     def evidence(self, knob: str | None = None) -> list[Record]:
         """Evidence records, oldest first; of one knob, or all."""

@@ -25,6 +25,7 @@ from workers.lease import Held as Lease
 from workers.patience import Patient
 from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
+from workers.success import succeeded
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -256,18 +257,7 @@ class Run:
         self._bake()
         if self.change.abort is not None:
             return  # heeded by the loop: what was done is undone
-        took_s = self.w.clock() - change.started_at
-        self.record(
-            unless_abort=True,
-            event=e.Succeeded(
-                knob=plan.knob,
-                order=plan.order,
-                word=change.asked.intent.kind if change.asked is not None else None,
-                was={t.instance: t.now for t in plan.targets},
-                now={t.instance: t.then for t in plan.targets},
-                took_s=took_s,
-            ),
-        )
+        self.record(succeeded(self.w, change, plan), unless_abort=True)
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""

@@ -21,6 +21,7 @@ from policies.planning.knob import Planning, plan_knob
 from policies.planning.placement import effective_now
 from policies.planning.restart import plan_restart, restart_goal
 from policies.planning.steps import instances_of
+from workers.boots import boots
 from workers.hosts import Hosts
 from workers.ledger import Ledger
 
@@ -61,8 +62,8 @@ class Planner:
         facts = self._hosts.observe(aim.instances, []).units
         services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
         decision = decide(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()))
-        boots = self._boots()
-        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, boots), boots)
+        recorded = boots(self._ledger, fleet)
+        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, recorded), recorded)
         return self._outcome(planning, decision, facts, aim.instances)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent) -> Outcome:
@@ -80,10 +81,10 @@ class Planner:
             return Outcome((), None, (aim,))
         case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, self._evidence(knob.name), self._clock())
         decision = decide(case)
-        boots = self._boots()
-        orders = {order: estimate(instances_of(fleet, order), boots) for order in aim.orders}
+        recorded = boots(self._ledger, fleet)
+        orders = {order: estimate(instances_of(fleet, order), recorded) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
-        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=boots)
+        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=recorded)
         return self._outcome(planning, decision, facts, aim.instances)
 
     def _outcome(
@@ -124,16 +125,6 @@ class Planner:
     def _history(self, knob: str) -> list[e.Succeeded]:
         entries = self._ledger.index(f"knob:{knob}")
         return [entry.event for entry in entries if isinstance(entry.event, e.Succeeded)]
-
-    def _boots(self) -> dict[str, list[float]]:
-        boots: dict[str, list[float]] = {}
-        for service in self._fleet.services:
-            for instance in self._fleet.instances(service):
-                events = [entry.event for entry in self._ledger.index(f"boot:{instance}")]
-                boots[instance] = [
-                    ev.waited_s for ev in events if isinstance(ev, e.GatePassed) and ev.waited_s is not None
-                ]
-        return boots
 
 
 def _warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -12,11 +12,13 @@ from bot.cards.kit import Block
 from policies.intents import Act
 from policies.model import Model
 from policies.plan import Plan
+from policies.suspicion import Suspicion
 
 PREFIX = "clawback."
 Word = Literal["confirm", "deny", "abort", "retry", "undo", "keep"]
 WORDS: tuple[Word, ...] = get_args(Word)
 DETAILS = "details"
+GIVE_BACK = "reclaim"
 MOST_LABEL = 75
 
 
@@ -38,6 +40,20 @@ class Details:
 
     change: str
     digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """A click on [Restore ...]: plan the restore of what a suspicion took away."""
+
+    suspicion: str
+
+
+def give_back(suspicion: Suspicion) -> Block:
+    """[Restore NAME=VALUE], which plans that restore and carries out nothing."""
+    what = suspicion.knob if suspicion.value is None else f"{suspicion.knob}={suspicion.value}"
+    word = "Unset" if suspicion.value is None else "Restore"
+    return _button(f"{GIVE_BACK}.{suspicion.id}", f"{word} {what}", Carried(c=suspicion.id), style="primary")
 
 
 def confirm(change_id: str, plan: Plan, label: str, title: str, text: str) -> Block:
@@ -77,12 +93,12 @@ def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: str | Non
     return [*row, keep]
 
 
-def read(action_id: str, value: str) -> Act | Details | None:
+def read(action_id: str, value: str) -> Act | Details | GiveBack | None:
     """The word that a click says; None when it is no button of ours or carries nothing readable."""
     if not action_id.startswith(PREFIX):
         return None
     word = action_id.removeprefix(PREFIX).split(".", 1)[0]
-    if word not in {*WORDS, DETAILS}:
+    if word not in {*WORDS, DETAILS, GIVE_BACK}:
         return None
     try:
         carried = Carried.model_validate_json(value)
@@ -90,6 +106,8 @@ def read(action_id: str, value: str) -> Act | Details | None:
         return None
     if word == DETAILS:
         return Details(carried.c, carried.d)
+    if word == GIVE_BACK:
+        return GiveBack(carried.c)
     if word == "confirm" and (carried.o is None or carried.d is None):
         return None  # a click that names no plan is none of ours
     return Act.model_validate({"kind": word, "change": carried.c, "order": carried.o, "digest": carried.d})

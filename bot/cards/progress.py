@@ -10,6 +10,7 @@ from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.now import now_then
 from bot.cards.plan import headline, plan_card, some, undo_line, undo_to
 from bot.cards.story import Story, path
+from bot.cards.suspicion import gave_back, opened
 from bot.cards.verdict import proof_lines
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
@@ -154,10 +155,15 @@ def decided_by(change: Change) -> Markup:
 
 
 def succeeded(story: Story) -> Markup:
-    """The end as wanted, with the time that it took."""
+    """The end as wanted, with the time that it took, and what became of a suspicion with it."""
     end = story.last(e.Succeeded)
     if end is None:
         return Markup("")
+    before = story.brought.succeeded if story.brought is not None else None
+    return joined([_done(story, end), *opened(end), *gave_back(end, before)])
+
+
+def _done(story: Story, end: e.Succeeded) -> Markup:
     now, was = set(end.now.values()), set(end.was.values())
     if end.knob is None:
         plan = story.change.plan

@@ -98,7 +98,7 @@ def narrator(parent: int | None) -> None:
         ("narrate",),
         {"draw": jobs.table["draw"]},
         name="narrator",
-        tick=all_of([beating(wiring, ("narrate",)), wiring.sweep, NarratorTick(jobs.narrator)]),
+        tick=all_of([beating(wiring, ("narrate",)), wiring.sweep, NarratorTick(jobs.narrator, jobs.asides)]),
         tick_s=TICK_S,
     )
 

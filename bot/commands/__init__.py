@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.commands import acts, help, list, restart, restore, revert, set, show, status, unset, verify  # noqa: A004 - named after the words
+from bot.commands import (
+    acts,
+    help,  # noqa: A004 - named after the words, as are the others
+    list,  # noqa: A004
+    reclaim,
+    restart,
+    restore,
+    revert,
+    set,  # noqa: A004
+    show,
+    status,
+    unset,
+    verify,
+)
 from bot.commands.base import CommandWord
 
 COMMANDS: tuple[CommandWord, ...] = (
@@ -18,6 +31,7 @@ COMMANDS: tuple[CommandWord, ...] = (
     revert.COMMAND,
     unset.COMMAND,
     restart.COMMAND,
+    reclaim.COMMAND,
     verify.COMMAND,
     list.COMMAND,
     show.COMMAND,

@@ -32,6 +32,7 @@ from policies.events.ends import (
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
 from policies.events.records import EvidenceRecorded
+from policies.events.truth import SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeReading,
@@ -81,6 +82,7 @@ __all__ = (
     "StepDone",
     "StepStarted",
     "Succeeded",
+    "SuspicionReminded",
     "UndoAsked",
     "UndoStarted",
     "Unknown",

@@ -7,6 +7,7 @@ from typing import Literal
 from policies.finding import Finding
 from policies.intents import Actor
 from policies.model import Model
+from policies.suspicion import Suspicion
 
 
 class UndoStarted(Model):
@@ -55,6 +56,7 @@ class Succeeded(Model):
     was: dict[str, str | None]
     now: dict[str, str | None]
     took_s: float
+    suspicion: Suspicion | None = None  # of a revert whose cause is not verified
 
 
 class RolledBack(Model):

@@ -32,6 +32,7 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.records import EvidenceRecorded
+from policies.events.truth import SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeStarted,
@@ -77,7 +78,8 @@ Event = Annotated[
     | RolledBack
     | Aborted
     | Failed
-    | EvidenceRecorded,
+    | EvidenceRecorded
+    | SuspicionReminded,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -141,11 +143,14 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     """Names of the lists that this entry is found in besides its subject's, so that projections can be rebuilt."""
     event = entry.event
     if isinstance(event, Succeeded):
-        return () if event.knob is None else (f"knob:{event.knob}",)
+        of_knob = () if event.knob is None else (f"knob:{event.knob}",)
+        return of_knob if event.suspicion is None else (*of_knob, "suspicions")
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
     if isinstance(event, EvidenceRecorded):
         return (f"evidence:{event.record.knob}", "evidence")
+    if isinstance(event, SuspicionReminded):
+        return ("reminders",)
     if isinstance(event, Asked):
         return ("changes",)
     return ()

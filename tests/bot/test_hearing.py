@@ -224,7 +224,7 @@ def test_a_text_that_is_no_command_is_answered_with_a_hint(room: Room) -> None:
     assert room.client.recent(5) == []
     hostile = room.command("/knob set <!channel>=1")
     assert "<!" not in hostile
-    assert "not available in this version" in room.command("/knob reclaim")
+    assert "not available in this version" in room.command("/knob try X=1")
 
 
 def test_a_guest_is_told_why_nothing_happens(room: Room) -> None:

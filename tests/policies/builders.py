@@ -17,6 +17,7 @@ from policies.intents import Actor, SetKnob, Where
 from policies.plan import Plan
 from policies.planning.goal import Goal
 from policies.planning.knob import Planning, plan_knob
+from policies.suspicion import Suspicion
 from tests.policies.systemd_tree import file_text
 from tests.shared import ROOT
 
@@ -216,6 +217,16 @@ def record(**changes: Any) -> Record:
     for key, value in changes.items():
         (summary if key in Summary.model_fields and key != "knob" else outer)[key] = value
     return Record.model_validate({**outer, "summary": summary})
+
+
+def suspicion(**more: Any) -> Suspicion:
+    """What the revert C-7 left: 512 was taken away on two hosts, for a week until it is reviewed."""
+    fields: dict[str, Any] = {
+        "id": "su-7", "change": "C-7", "knob": "TARGET_CTAS", "value": "512", "reason": "multi-round hang",
+        "was": {"decode@a": "512", "decode@b": "512"}, "now": {"decode@a": None, "decode@b": None},
+        "owner": "U0ANA", "at": NOW, "review_at": NOW + 604_800.0, "review_s": 604_800.0,
+    }  # fmt: skip
+    return Suspicion.model_validate({**fields, **more})
 
 
 def answer(status: int | None = 200, body: str = "", **more: Any) -> HttpAnswer:

@@ -71,8 +71,19 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
 
 
 def evidence_recorded() -> e.EvidenceRecorded:
-    """The one kind that is about a record and not about a change."""
+    """A kind that is about a record and not about a change."""
     return e.EvidenceRecorded(record=b.record())
+
+
+def suspicion_reminded() -> e.SuspicionReminded:
+    """A kind that is about a suspicion."""
+    return e.SuspicionReminded(due_at=b.NOW + 604_800.0)
+
+
+def asides() -> dict[str, e.Event]:
+    """One event of each kind that is about no change, by kind."""
+    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded())
+    return {event.kind: event for event in found}
 
 
 def kinds() -> set[str]:

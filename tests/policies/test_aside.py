@@ -5,7 +5,7 @@ from __future__ import annotations
 from policies.events import Event, misplaced, tells_change
 from policies.events.aside import ASIDE
 from tests.policies import builders as b
-from tests.policies.change_events import every, evidence_recorded, kinds
+from tests.policies.change_events import every, evidence_recorded, kinds, suspicion_reminded
 
 
 def test_an_event_tells_a_change_or_is_listed_beside_them() -> None:
@@ -16,6 +16,11 @@ def test_an_event_tells_a_change_or_is_listed_beside_them() -> None:
 
 def test_an_event_of_a_change_is_judged_by_the_life_of_the_change_alone() -> None:
     assert [misplaced("C-1", event, 7) for event in every(b.plans()).values()] == [None] * len(every(b.plans()))
+
+
+def test_a_suspicion_may_be_reminded_of_often_and_under_its_name_only() -> None:
+    assert [misplaced("su-7", suspicion_reminded(), before) for before in (0, 1, 9)] == [None, None, None]
+    assert "a name like `su-7`" in (misplaced("C-7", suspicion_reminded(), 0) or "")
 
 
 def test_a_record_stands_alone_under_its_own_name() -> None:

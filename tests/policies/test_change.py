@@ -12,7 +12,7 @@ from policies import events as e
 from policies.change import ENDED, STATES, TABLE, WORKING, Change, IllegalTransition, State, apply, fold
 from policies.events import GENESIS, Entry
 from tests.policies import builders as b
-from tests.policies.change_events import PATHS, every, evidence_recorded, kinds, standing
+from tests.policies.change_events import PATHS, asides, every, kinds, standing
 
 PLANS = b.plans()
 EVENTS = every(PLANS)
@@ -130,7 +130,7 @@ def test_a_refused_click_changes_nothing_but_the_version(events: list[e.Event]) 
 
 @pytest.mark.parametrize("state", STATES)
 def test_an_event_that_the_table_lacks_is_refused(state: State) -> None:
-    for kind, event in {**EVENTS, "evidence_recorded": evidence_recorded()}.items():
+    for kind, event in {**EVENTS, **asides()}.items():
         change = Change("C-1", state=state)
         if (state, kind) in TABLE:
             assert apply(change, event, b.NOW).version == 1
@@ -156,7 +156,7 @@ def test_every_state_is_reached_and_every_row_is_used_on_some_way_from_the_start
 
 
 def test_the_table_names_only_states_and_kinds_that_exist() -> None:
-    of_changes = kinds() - {"evidence_recorded"}
+    of_changes = kinds() - set(asides())
     assert {state for state, _ in TABLE} | set(TABLE.values()) == set(STATES) == set(get_args(State))
     assert {kind for _, kind in TABLE} == of_changes == set(EVENTS)
 

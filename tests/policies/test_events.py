@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from policies.events import EVENT, GENESIS, Entry, Event, Succeeded, chain_problem, indexes, stored_digest
 from policies.finding import Finding
 from tests.policies import builders as b
-from tests.policies.change_events import every, evidence_recorded, kinds
+from tests.policies.builders import suspicion
+from tests.policies.change_events import asides, every, kinds
 from tests.policies.test_plan_digest import edited, leaves
 
-EVENTS: dict[str, Event] = {**every(b.plans()), "evidence_recorded": evidence_recorded()}
+EVENTS: dict[str, Event] = {**every(b.plans()), **asides()}
 
 
 def entry(event: Event, **more: Any) -> Entry:
@@ -160,7 +161,16 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "gate_passed": ("boot:decode@gpu1",),
         "succeeded": ("knob:TARGET_CTAS",),
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
+        "suspicion_reminded": ("reminders",),
     }
+
+
+def test_a_success_that_leaves_a_suspicion_is_found_among_the_suspicions() -> None:
+    done = EVENTS["succeeded"]
+    assert isinstance(done, Succeeded)
+    left = done.model_copy(update={"suspicion": suspicion()})
+    assert indexes(entry(left)) == ("knob:TARGET_CTAS", "suspicions")
+    assert EVENT.validate_json(EVENT.dump_json(left)) == left
 
 
 @pytest.mark.parametrize(

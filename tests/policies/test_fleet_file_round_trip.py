@@ -152,6 +152,7 @@ def test_the_file_with_everything_sets_every_field() -> None:
         "bake_s": 0.0,
         "health_confirmations": 3,
         "reach_s": 4.0,
+        "review_s": 259_200.0,
     }
     body = fleet.services["router"].canary
     assert body is not None

@@ -1,0 +1,155 @@
+"""Suspicions: reverts without a verified cause. Each is open until it is confirmed, refuted or given back.
+
+A Suspicion is recorded with the success of its revert, in that very entry, so that there is exactly one for each. What
+became of it is never stored: it follows from what was recorded since, so that nothing can be lost between two entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Literal
+
+from policies.evidence import Record, worth
+from policies.intents import RestoreKnob, UnsetKnob
+from policies.model import Model
+
+SUSPICION = "su"
+Word = Literal["open", "confirmed", "refuted", "reclaimed"]
+
+
+class Price(Model):
+    """What the value that was taken away was worth at one load: `ratio` of the record's metric, over `n` runs.
+
+    low, high: the interval of the ratio; None: no interval is known.
+    """
+
+    load: str
+    ratio: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+class Suspicion(Model):
+    """A value that was taken away for a reason that is not verified.
+
+    `value` None: each instance had its own, see `was`; `was` and `now` are values by instance, None: unset.
+    Units: at, review_at are epoch seconds; review_s seconds between two reviews.
+    """
+
+    id: str  # su-N, of the change C-N
+    change: str
+    knob: str
+    value: str | None
+    was: dict[str, str | None]
+    now: dict[str, str | None]
+    reason: str  # in the words of the owner
+    owner: str  # a Slack user id
+    at: float
+    review_at: float
+    review_s: float
+    evidence: str | None = None  # id of the record that prices it; None: there is none
+    prices: tuple[Price, ...] = ()
+
+    @property
+    def gives_back(self) -> RestoreKnob | UnsetKnob | None:
+        """What would be asked to have the value back; None where the instances had different ones."""
+        if len(set(self.was.values())) != 1:
+            return None
+        if self.value is None:
+            return UnsetKnob(knob=self.knob, because=f"gives back what {self.change} took away")
+        return RestoreKnob(knob=self.knob, value=self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A later entry that may settle a Suspicion: a statement `st-N` about its change, or a success `C-N` of its knob.
+
+    now: the values that a success left, by instance.
+    """
+
+    word: Word
+    by: str
+    at: float
+    now: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What became of a Suspicion, by what, and when. `by` and `at` None: nothing did."""
+
+    word: Word
+    by: str | None = None
+    at: float | None = None
+
+
+def suspicion_id(change_id: str) -> str:
+    """`su-7` for `C-7`: the same whoever derives it, and however often."""
+    return f"{SUSPICION}-{change_id.partition('-')[2]}"
+
+
+def change_of(suspicion: str) -> str:
+    """`C-7` for `su-7`."""
+    return f"C-{suspicion.partition('-')[2]}"
+
+
+def standing(suspicion: Suspicion, claims: Iterable[Claim]) -> Standing:
+    """The first claim that settles it, in the order in which they were recorded; open when none does.
+
+    A success settles it when every instance has the value again that was taken away.
+    """
+    has = dict(suspicion.now)
+    for claim in claims:
+        if claim.word != "reclaimed":
+            return Standing(claim.word, claim.by, claim.at)
+        has |= {i: value for i, value in claim.now if i in suspicion.was}
+        if has == suspicion.was:
+            return Standing("reclaimed", claim.by, claim.at)
+    return Standing("open")
+
+
+def priced(records: Sequence[Record], knob: str, value: str | None, baseline: str | None) -> Record | None:
+    """The record that says what the value is worth: the newest against what is there now, else the newest."""
+    fitting = sorted((r for r in records if r.knob == knob and r.value == value), key=lambda r: r.at)
+    against = [r for r in fitting if r.baseline == baseline]
+    found = against or fitting
+    return found[-1] if found else None
+
+
+def prices(record: Record | None) -> tuple[Price, ...]:
+    """What a record says of each load, with n and the interval where there is one."""
+    if record is None:
+        return ()
+    return tuple(
+        Price(
+            load=one.load,
+            ratio=one.ratio,
+            n=one.n,
+            low=one.ci[0] if one.ci else None,
+            high=one.ci[1] if one.ci else None,
+        )
+        for one in worth(record)
+    )
+
+
+def due(suspicion: Suspicion, reminded_for: float | None, now: float) -> float | None:
+    """The review date that is to be reminded of at `now`; None when there is none, or it was done.
+
+    reminded_for: the date of the last reminder. Dates that passed unnoticed are one reminder, not many.
+    Units: epoch seconds.
+    """
+    if now < suspicion.review_at:
+        return None
+    passed = floor((now - suspicion.review_at) / suspicion.review_s)
+    date = suspicion.review_at + passed * suspicion.review_s
+    return date if reminded_for is None or reminded_for < date else None
+
+
+def next_review(suspicion: Suspicion, now: float) -> float:
+    """The next review date after `now`, in epoch seconds."""
+    if now < suspicion.review_at:
+        return suspicion.review_at
+    passed = floor((now - suspicion.review_at) / suspicion.review_s)
+    return suspicion.review_at + (passed + 1) * suspicion.review_s

@@ -1,0 +1,55 @@
+"""The end as wanted: what is recorded of a change that came through, with the Suspicion that a revert leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies import events as e
+from policies import suspicion as su
+from policies.change import Change
+from policies.intents import RevertKnob
+from policies.plan import Plan
+
+if TYPE_CHECKING:
+    from workers.wiring import Wiring
+
+
+def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
+    """The last entry of a change whose gates and watch are through."""
+    now = wiring.clock()
+    return e.Succeeded(
+        knob=plan.knob,
+        order=plan.order,
+        word=change.asked.intent.kind if change.asked is not None else None,
+        was={t.instance: t.now for t in plan.targets},
+        now={t.instance: t.then for t in plan.targets},
+        took_s=now - change.started_at,
+        suspicion=_suspicion(wiring, change, plan, now),
+    )
+
+
+def _suspicion(wiring: Wiring, change: Change, plan: Plan, now: float) -> su.Suspicion | None:
+    """What a revert leaves: a value was taken away for a reason that nobody has shown."""
+    asked = change.asked
+    if asked is None or not isinstance(asked.intent, RevertKnob) or plan.knob is None:
+        return None
+    was = {t.instance: t.now for t in plan.targets}
+    values = set(was.values())
+    value = values.pop() if len(values) == 1 else None
+    record = su.priced(wiring.client.evidence(plan.knob), plan.knob, value, plan.value)
+    review_s = wiring.fleet.timing.review_s
+    return su.Suspicion(
+        id=su.suspicion_id(change.id),
+        change=change.id,
+        knob=plan.knob,
+        value=value,
+        was=was,
+        now={t.instance: t.then for t in plan.targets},
+        reason=asked.intent.because,
+        owner=asked.actor.id,
+        at=now,
+        review_at=now + review_s,
+        review_s=review_s,
+        evidence=record.id if record is not None else None,
+        prices=su.prices(record),
+    )
