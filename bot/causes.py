@@ -11,6 +11,7 @@ from bot.messages import say, sentence
 from policies.causes.cause import Cause, Consistent, established
 from policies.causes.verdict import Verdict
 from policies.citation import Citation
+from policies.states.state import Moved, State
 
 MOST_WHY = 3
 
@@ -35,6 +36,23 @@ def reason_line(verdict: Verdict) -> Markup:
     parts += [say("claim.not-ruled-out", names=", ".join(unknown))] if unknown else []
     parts += [say("claim.refuted-rivals", names=", ".join(refuted))] if refuted else []
     return joined(parts, "; ")
+
+
+def state_line(state: State) -> Markup:
+    """What an engine was doing and the progress it made; or what it may have been doing, and why that is open."""
+    if len(state.possible) == 1:
+        said = say("state.is", word=state.word)
+    else:
+        why = joined([sentence(finding) for finding in state.findings[:MOST_WHY]], "; ")
+        said = say("state.open", words=" or ".join(state.possible), why=why)
+    return joined([said, *(_moved(one) for one in state.moved[:MOST_WHY])], "; ")
+
+
+def _moved(moved: Moved) -> Markup:
+    unit = f" {moved.unit}" if moved.unit else ""
+    return say(
+        "state.moved", name=moved.name, by=moved.by, unit=unit, over_s=moved.over_s, rate=moved.by / moved.over_s
+    )
 
 
 def readings(citations: Sequence[Citation]) -> Markup:

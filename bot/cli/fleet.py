@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from policies.errors import FleetFileError
 from policies.fleet import Fleet
 from policies.fleet_checks_yaml import max_bytes
 from policies.fleet_file import FleetError, FleetReading, read_fleet
@@ -43,6 +44,25 @@ def check(file: Path, *, as_json: bool) -> None:
     reading = read_bytes(data, str(file))
     show(reading, as_json=as_json)
     sys.exit(0 if reading.fleet is not None else 1)
+
+
+def read_file(file: Path) -> Fleet:
+    """The fleet of a file.
+
+    Raises: FleetFileError with every error of the file.
+    """
+    try:
+        with file.open("rb") as source:
+            reading = read_bytes(source.read(max_bytes + 1), str(file))
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise FleetFileError(
+            f"`{file}` cannot be read ({reason})", hint="check the path and its permissions"
+        ) from error
+    if reading.fleet is None:
+        lines = "\n".join(f"{err.file}:{err.line}: {err.message}" for err in reading.errors)
+        raise FleetFileError(lines, hint=f"run `clawback fleet check {file}`")
+    return reading.fleet
 
 
 def read_bytes(data: bytes, file: str) -> FleetReading:

@@ -39,6 +39,7 @@ COMMANDS: dict[str, Entry] = {
     "proof": Entry("bot.cli.proof:command", "whether a process and its children have a variable"),
     "evidence": Entry("bot.cli.evidence:command", "read benchmark results, judge an A/B, record and list evidence"),
     "manifest": Entry("bot.cli.manifest:command", "the Slack app of this configuration, ready to be pasted"),
+    "cause": Entry("bot.cli.cause:command", "judge a claim about a cause on metrics texts"),
     "audit": Entry("bot.cli.audit:command", "verify, export and rebuild the ledger"),
 }
 

@@ -8,6 +8,23 @@ SENTENCES: dict[str, str] = {
     "reading.between": "{name}={value}..{most}{unit}",
     "reading.at": "{readings} at {at:at}",
     "reading.none": "nothing",
+    # what an engine was doing
+    "state.is": "engine {word}",
+    "state.open": "state of the engine not proven, it may be {words}: {why}",
+    "state.moved": "{name} +{by}{unit} in {over_s:s} ({rate}{unit}/s)",
+    "state.one-sample": "cannot tell hung from busy: one sample",
+    "state.one-sample-idle": "idle not proven: one sample",
+    "state.restarted": "{instance} was restarted between the two samples, so they cannot be compared",
+    "state.too-close": "the two samples are {gap_s:s} apart, {needed_s:s} are needed",
+    "state.unread": "idle not proven: {readings} unknown",
+    "state.queue-unknown": "how many requests wait is unknown",
+    "state.no-counters": "no counter of progress is in both samples",
+    "state.start-unknown": (
+        "process_start_time_seconds is not exported and every counter is 0, so whether {instance} was restarted in"
+        " between is unknown"
+    ),
+    "state.work-once": "one of the two samples has work, the other has not, and no counter moved",
+    "state.router-busy": "a router has requests in flight, and whether {instance} has them is unknown",
     # why a claim is what it is
     "claim.holds": "{needs:code} holds, did not hold before, and nothing speaks against it",
     "claim.nothing-cited": "nothing was cited that can be measured",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from policies.causes.parsing import read_statement
@@ -42,14 +42,17 @@ def catalogue(fleet: Fleet) -> tuple[Claim, ...]:
     return tuple(claim for claim in found if isinstance(claim, Claim))
 
 
-def free(expressions: Sequence[str], fleet: Fleet | None) -> Claim | Finding:
-    """The claim of what somebody cites: all of the expressions together. Names in them must be of the fleet."""
+def free(expressions: Sequence[str], fleet: Fleet | None, families: Container[str] = frozenset()) -> Claim | Finding:
+    """The claim of what somebody cites: all of the expressions together.
+
+    Names in them must be of the fleet, or of `families`: what the servers at hand are known to export.
+    """
     parts: list[Statement] = []
     for text in expressions:
         statement = read_statement(text)
         if isinstance(statement, Malformed):
             return malformed(text, statement)
-        unknown = unknown_metric(statement, fleet)
+        unknown = unknown_metric(statement, fleet, families)
         if unknown is not None:
             return unknown
         parts.append(statement)
@@ -58,11 +61,11 @@ def free(expressions: Sequence[str], fleet: Fleet | None) -> Claim | Finding:
     return Claim(parts[0] if len(parts) == 1 else Every(tuple(parts)))
 
 
-def unknown_metric(statement: Statement, fleet: Fleet | None) -> Finding | None:
+def unknown_metric(statement: Statement, fleet: Fleet | None, families: Container[str] = frozenset()) -> Finding | None:
     """A name that is no metric of the fleet, with the nearest that is."""
     known = fleet.metrics if fleet is not None else {}
     for metric in metrics_of(statement):
-        if not metric.free and metric.text not in known:
+        if not metric.free and metric.text not in known and metric.text not in families:
             values = {"metric": metric.text, "hint": _hint(metric, known)}
             return Finding(code="claim.no-such-metric", effect="refuse", values={**values})
     return None

@@ -85,7 +85,7 @@ def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def citations_of(statement: Statement, window: Window) -> tuple[Citation, ...]:
-    """The readings that a statement is judged on: the newest of each comparison, first and last of each trend."""
+    """The readings that a statement is judged on: the first and the last of each metric, and those of the state."""
     found: list[Citation] = []
     for atom in atoms_of(statement):
         if isinstance(atom, InState):
@@ -95,7 +95,7 @@ def citations_of(statement: Statement, window: Window) -> tuple[Citation, ...]:
         readings = _readings(atom.metric, window, since=isinstance(atom, Trend))
         if measured is None or not readings:
             continue
-        ends = readings[-1:] if isinstance(atom, Compared) else dict.fromkeys((readings[0], readings[-1]))
+        ends = dict.fromkeys((readings[0], readings[-1]))
         found += [cited(measured, reading) for reading in ends]
     return tuple(dict.fromkeys(found))
 

@@ -14,6 +14,15 @@ from policies.model import Model
 Word = Literal["idle", "busy", "hung", "saturated", "not_proven"]
 
 
+class Moved(Model):
+    """A counter of progress between two looks. Units: over_s is how far apart they were; by has `unit`."""
+
+    name: str
+    by: float
+    unit: str
+    over_s: float
+
+
 class State(Model):
     """`possible` holds every word that the readings leave open; the state is known when it is one.
 
@@ -25,6 +34,7 @@ class State(Model):
     citations: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    moved: tuple[Moved, ...] = ()  # what progress was made, the counters that people know first
     started_at: float | None = None  # start of the process that answered last, epoch seconds
 
     @model_validator(mode="after")

@@ -60,8 +60,14 @@ def judged(
 def test_a_cause_that_came_with_the_effect_is_verified_and_cites_both_times() -> None:
     found = judged(QUEUED, BUSY, CALM)
     assert (found.word, found.reason.code, found.name) == ("verified", "claim.holds", "queued-behind-load")
-    assert [(c.name, c.value, c.time - NOW) for c in found.citations] == [("queue_reqs", 9, 0)]
-    assert [(c.name, c.value, c.time - NOW) for c in found.baseline] == [("queue_reqs", 0, -3600)]
+    assert [(c.name, c.value, c.time - NOW) for c in found.citations] == [
+        ("queue_reqs", 11, -60),
+        ("queue_reqs", 9, 0),
+    ]
+    assert {(c.name, c.value, c.time - NOW) for c in found.baseline} == {
+        ("queue_reqs", 0, -3660),
+        ("queue_reqs", 0, -3600),
+    }
     assert [(r.name, r.word) for r in found.rivals] == [("cold-start", "refuted")]
     assert Cause(found).verdict == found
 
@@ -71,7 +77,7 @@ def test_a_cold_start_of_a_server_that_is_up_for_hours_is_refuted_with_its_uptim
     assert (found.word, found.reason.code) == ("refuted", "claim.spoken-against")
     assert ("uptime_s", 78060) in [(c.name, c.value) for c in found.citations]
     assert [(r.name, r.word, [c.value for c in r.citations]) for r in found.rivals] == [
-        ("queued-behind-load", "holds", [9])
+        ("queued-behind-load", "holds", [11, 9])
     ]
 
 

@@ -145,11 +145,13 @@ def test_a_counter_that_went_back_has_no_trend() -> None:
     assert said("t falling", Window(start, end, {"t": ratio})) == "holds"
 
 
-def test_the_newest_reading_is_cited_and_both_ends_of_a_trend() -> None:
-    given = window({"q": [1, 2, 3], "t": [9, 6, 3]}, lasts=60)
-    found = citations_of(read("q > 0 and t falling"), given)
+def test_the_first_and_the_last_reading_are_cited() -> None:
+    given = window({"q": [1, 2, 3], "t": [9, 6, 3], "one": [5]}, lasts=60)
+    found = citations_of(read("q > 0 and t falling or one > 0"), given)
     assert [(c.name, c.query, c.value, c.time - NOW) for c in found] == [
+        ("q", "sum(q)", 1, -60),
         ("q", "sum(q)", 3, 0),
         ("t", "sum(t)", 9, -60),
         ("t", "sum(t)", 3, 0),
+        ("one", "sum(one)", 5, 0),
     ]
