@@ -68,6 +68,11 @@ def call(method: str, function: Callable[..., Any], **arguments: Any) -> dict[st
 
     Raises: SlackRefused, SlackUnclear.
     """
+    return call_whole(method, function, **arguments)[0]
+
+
+def call_whole(method: str, function: Callable[..., Any], **arguments: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same with the headers of the answer, their names in lower case."""
     given = {name: value for name, value in arguments.items() if value is not None}
     try:
         answer = function(**given)
@@ -78,7 +83,8 @@ def call(method: str, function: Callable[..., Any], **arguments: Any) -> dict[st
     body = answer.data
     if not isinstance(body, dict):
         raise SlackUnclear(method, "an answer that is no object")
-    return body
+    headers = {str(k).lower(): v[0] if isinstance(v, list) else str(v) for k, v in dict(answer.headers or {}).items()}
+    return body, headers
 
 
 def _translated(method: str, error: SlackApiError) -> SlackRefused | SlackUnclear:

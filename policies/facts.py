@@ -145,3 +145,25 @@ class HostFacts(Model):
     boot_id: str
     helper: str  # sha256 of the helper's source that answered
     units: tuple[UnitFacts, ...]
+
+
+class UnitRights(Model):
+    """What the helper may do for one unit, by permissions alone."""
+
+    unit: str
+    load_state: str
+    dropin: str  # path of our drop-in
+    dropin_writable: bool
+    state: str  # path of the unit's token and records
+    state_writable: bool
+    may_restart: bool
+
+
+class Rights(Model):
+    """The answer of `rights`: as whom the helper runs, on which python and systemd, by which clock."""
+
+    at: float
+    login: str
+    python: str
+    systemd: str
+    units: tuple[UnitRights, ...]

@@ -10,6 +10,7 @@ Answer: {"v": 1, "ok": true, ...} or {"v": 1, "ok": false, "code": C, "message":
     observe  reads units, files, processes, ports and endpoints; changes nothing
     write    writes or removes clawback's own drop-in of one unit, then daemon-reload
     restart  `systemctl restart --no-block UNIT`, once for each (change, step, token)
+    rights   says as whom this program runs and what it may do for units; changes nothing
     wait     long poll until a unit is ready; changes nothing but the time it takes
     fence    raises the token of a unit and answers what was done to it
     releases looks at release folders and the link that names the one that runs; changes nothing
@@ -1287,6 +1288,51 @@ def unit_facts(asked: Json, p: Properties, manager: Manager, own: Properties, pr
     }
 
 
+def rights(request: Json, manager: Manager) -> Json:
+    units = [unit_field({"unit": unit}) for unit in field(request, "units", list)[:200]]
+    version = one(read_properties(manager.run("show", "-pVersion")), "Version")
+    shown = manager.show(units) if units else []
+    found = []
+    for unit, p in zip(units, shown):  # noqa: B905 python 3.9 has no strict=
+        place, state = dropin_path(manager.scope, unit), UnitState(manager.scope, unit).path
+        found.append(
+            {
+                "unit": unit,
+                "load_state": one(p, "LoadState"),
+                "dropin": place,
+                "dropin_writable": may_write(place),
+                "state": state,
+                "state_writable": may_write(state),
+                # without root, polkit decides about units of the system, and only when it is asked to act
+                "may_restart": manager.scope == "user" or os.geteuid() == 0,
+            }
+        )
+    return {
+        "at": time.time(),
+        "login": login_name(),
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "systemd": version.partition(" ")[0],
+        "units": found,
+    }
+
+
+def may_write(path: str) -> bool:
+    """Whether a file could be written or made there, by the permissions of what exists on the way to it."""
+    place = path
+    while not os.path.lexists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if place == path:
+        return os.access(place, os.W_OK, effective_ids=True)
+    return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK, effective_ids=True)
+
+
+def login_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
 def boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
         return f.read().strip()
@@ -2439,7 +2485,7 @@ def hello(request: Json, _manager: Manager) -> Json:
 
 
 VERBS = {"hello": hello, "observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
-VERBS.update(releases=releases, switch=switch, prune=prune, command=command, read=read)
+VERBS.update(rights=rights, releases=releases, switch=switch, prune=prune, command=command, read=read)
 
 
 def answer_to(data: bytes) -> Json:

@@ -38,6 +38,7 @@ COMMANDS: dict[str, Entry] = {
     "systemd": Entry("bot.cli.systemd:command", "the value a unit would start with, and the line that decides it"),
     "proof": Entry("bot.cli.proof:command", "whether a process and its children have a variable"),
     "evidence": Entry("bot.cli.evidence:command", "read benchmark results, judge an A/B, record and list evidence"),
+    "doctor": Entry("bot.cli.doctor:command", "check packages, settings, slack, store and hosts, each with the fix"),
     "manifest": Entry("bot.cli.manifest:command", "the Slack app of this configuration, ready to be pasted"),
     "cause": Entry("bot.cli.cause:command", "judge a claim about a cause on metrics texts"),
     "audit": Entry("bot.cli.audit:command", "verify, export and rebuild the ledger"),

@@ -24,6 +24,8 @@ from sandbox.slack.records import Call, Json
 from sandbox.slack.responses import Tickets, respond
 from sandbox.slack.workspace import Workspace
 
+UNKNOWN = frozenset({"invalid_auth", "not_authed", "token_revoked", "account_inactive"})
+
 
 class WebApi:
     """Authenticates, judges, applies faults and rate limits, then runs the method."""
@@ -52,7 +54,12 @@ class WebApi:
         if (wait_s := self._too_fast(name, call)) is not None:
             return self._limited(name, call, wait_s)
         answer = await run_in_threadpool(self._answer, name, args, token, broken, fault)
-        return await self._after(fault, call, answer, JSONResponse(answer))
+        return await self._after(fault, call, answer, JSONResponse(answer, headers=self._headers(name, answer)))
+
+    def _headers(self, name: str, answer: Json) -> dict[str, str]:
+        """What the platform says beside an answer to a bot token that it knows."""
+        known = name in METHODS and METHODS[name].token == "bot" and answer.get("error") not in UNKNOWN  # noqa: S105
+        return {"X-OAuth-Scopes": ",".join(sorted(self.workspace.app.scopes))} if known else {}
 
     async def response(self, http: HttpRequest) -> Response:
         """POST to a response_url."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, OpsError
-from policies.facts import Incarnation
+from policies.facts import Incarnation, Rights
 from policies.fleet import Host, HttpCheck
 from policies.model import Model
 from workers.executors.answers import Fenced, HttpAsk, Issued, Observed, UnitAsk, Waited, Written
@@ -76,6 +76,13 @@ class SystemdHost:
                 hint="something on the host replaces the program that was sent; look at the login shell and sudo",
             )
         return observed
+
+    def rights(self, units: Sequence[str]) -> Rights:
+        """As whom the helper runs on the host, and what it may do for these units; changes nothing.
+
+        Raises: HostUnreachable, HostRefused; OpsError when the answer is not one.
+        """
+        return self.call("rights", {"units": list(units)}, Rights)
 
     def write(
         self, unit: str, *, token: int, change: str, step: str, text: str | None, expect_sha256: str | None
