@@ -41,6 +41,7 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry("bot.cli.doctor:command", "check packages, settings, slack, store and hosts, each with the fix"),
     "manifest": Entry("bot.cli.manifest:command", "the Slack app of this configuration, ready to be pasted"),
     "cause": Entry("bot.cli.cause:command", "judge a claim about a cause on metrics texts"),
+    "policy": Entry("bot.cli.policy:command", "test the policy of a fleet file on cases, or on past changes"),
     "audit": Entry("bot.cli.audit:command", "verify, export and rebuild the ledger"),
 }
 

@@ -29,4 +29,5 @@ SENTENCES: dict[str, str] = {
     "freeze.taking-back-is-allowed": (
         "the freeze {freeze:code} holds until {until:day}; taking a change back is allowed"
     ),
+    "policy.no-word": "nothing had to be decided",
 }
