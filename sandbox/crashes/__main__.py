@@ -15,7 +15,7 @@ from pathlib import Path
 
 from policies.errors import OpsError
 from sandbox.crashes.matrix import Matrix, all_cells, later, some_cells
-from sandbox.crashes.rig import FAULTS, Fault
+from sandbox.crashes.rig import AWAY_S, FAULTS, Fault
 from sandbox.crashes.table import markdown, totals
 from sandbox.crashes.verdict import Outcome
 
@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     left: list[str] = []
     try:
         for undo in {"succeeds": (False,), "undone": (True,), "both": (False, True)}[told.story]:
-            matrix = Matrix(folder, tell=lambda line: print(line, file=sys.stderr, flush=True), undo=undo)
+            matrix = Matrix(
+                folder, lambda line: print(line, file=sys.stderr, flush=True), undo=undo, away_s=told.away_s
+            )
             try:
                 _play(matrix, told, kept, undo=undo)
             finally:
@@ -82,6 +84,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--spread-ms", type=float, default=0.0, help="with --all: up to so long after each event")
     parser.add_argument("--faults", type=_faults, default=FAULTS, help=f"some of {','.join(FAULTS)}")
     parser.add_argument("--moments", default="", help="only at events whose name holds this")
+    parser.add_argument("--away-s", type=float, default=AWAY_S, help="how long Valkey is silent in the column `away`")
     parser.add_argument("--json", action="store_true", help="one JSON document: totals, cells")
     parser.add_argument("--log", type=Path, help="append each cell here, and leave out those that are there already")
     parser.add_argument("--table", type=Path, help="write the table to this file")

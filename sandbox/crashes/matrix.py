@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from sandbox.crashes.play import Cell, Player
-from sandbox.crashes.rig import FAULTS, Fault, Rig
+from sandbox.crashes.rig import AWAY_S, FAULTS, Fault, Rig
 from sandbox.crashes.verdict import Outcome, Peace, judge, peace
 from sandbox.stage import StageError
 
@@ -18,9 +18,15 @@ MOST_DELAY_MS = 30.0
 
 
 class Matrix:
-    """Always `close()` it. tell: gets a line a cell. undo: the change is one that fails its gate and is undone."""
+    """Always `close()` it. tell: gets a line a cell. undo: the change is one that fails its gate and is undone.
 
-    def __init__(self, folder: Path, tell: Callable[[str], None], *, undo: bool = False) -> None:
+    away_s: how long Valkey is silent where that is the fault.
+    """
+
+    def __init__(
+        self, folder: Path, tell: Callable[[str], None], *, undo: bool = False, away_s: float = AWAY_S
+    ) -> None:
+        self._away_s = away_s
         self._words = ("undo",) if undo else ("revert", "restore")
         self._folder = folder / self._words[0][0]
         self._tell = tell
@@ -63,6 +69,14 @@ class Matrix:
             self.close()  # the next one begins on fresh ground
         return outcome
 
+    @property
+    def player(self) -> Player:
+        """Whoever plays on the present rig.
+
+        Raises: SettingsError where it cannot run.
+        """
+        return self._ready()
+
     def close(self) -> list[str]:
         """End the rig; what could not be ended, in words."""
         player, self._player = self._player, None
@@ -72,7 +86,7 @@ class Matrix:
         if self._player is None:
             folder = self._folder / str(next(self._numbers))
             folder.mkdir(parents=True)
-            rig = Rig(folder, doomed="undo" in self._words)
+            rig = Rig(folder, doomed="undo" in self._words, away_s=self._away_s)
             self._player = Player(rig)
             self._word = self._words[0]
             rig.open()

@@ -39,11 +39,15 @@ EVIDENCE = "value: 512\nbaseline: unset\nmetric: output_throughput\npoints: {C64
 
 
 class Rig(Stage):
-    """A stage whose product may die. doomed: decode dies without the knob, so that taking it away is undone."""
+    """A stage whose product may die.
 
-    def __init__(self, folder: Path, *, doomed: bool = False) -> None:
+    doomed: decode dies without the knob, so that taking it away is undone. away_s: how long Valkey is silent.
+    """
+
+    def __init__(self, folder: Path, *, doomed: bool = False, away_s: float = AWAY_S) -> None:
         super().__init__(folder)
         self.doomed = doomed
+        self.away_s = away_s
         self.boot_s = BOOT_S
         self.bake_s = BAKE_S
         self._drain_s = DRAIN_S
@@ -98,7 +102,7 @@ class Rig(Stage):
             self.signal(pids, signal.SIGSTOP)
             self.stopped += pids
             if fault == "away":
-                self._thaw = threading.Timer(AWAY_S, self.signal, (pids, signal.SIGCONT))
+                self._thaw = threading.Timer(self.away_s, self.signal, (pids, signal.SIGCONT))
                 self._thaw.start()
             return pids
         mine = set(self.product_pids()) if fault == "root" else set()

@@ -31,7 +31,10 @@ class Peace:
 
 @dataclass(slots=True)
 class Outcome:
-    """Problems by kind, in words, and the times. Units: seconds; None where nobody had to take over."""
+    """Problems by kind, in words, and the times.
+
+    Units: seconds; struck_at: epoch seconds. None where nobody had to take over, or nobody was struck.
+    """
 
     cell: Cell
     word: str
@@ -41,6 +44,7 @@ class Outcome:
     false: list[str] = field(default_factory=list)
     takeover_s: float | None = None
     took_s: float = 0.0
+    struck_at: float | None = None
 
     @classmethod
     def of(cls, told: Json) -> Outcome:
@@ -64,7 +68,8 @@ def peace(player: Player, played: Played) -> Peace:
 
 def judge(player: Player, played: Played, cell: Cell, calm: Peace) -> Outcome:
     """Compare with the undisturbed run."""
-    outcome = Outcome(cell, played.word, struck=played.struck_at is not None, took_s=played.took_s)
+    struck = played.struck_at is not None
+    outcome = Outcome(cell, played.word, struck=struck, took_s=played.took_s, struck_at=played.struck_at)
     if played.problem:
         outcome.lost.append(played.problem)
     _ledger(player, played, calm, outcome)
@@ -72,6 +77,7 @@ def judge(player: Player, played: Played, cell: Cell, calm: Peace) -> Outcome:
         _thread(player, played, calm, outcome)
         _hosts(player, played, calm, outcome)
         _claims(player, played, outcome)
+        _silence(player, played, cell, outcome)
     outcome.takeover_s = _takeover(played, cell)
     return outcome
 
@@ -154,6 +160,22 @@ def _claims(player: Player, played: Played, outcome: Outcome) -> None:
         value = environ_of(pid, KNOB_ENV) if pid else "no process"
         if value != wanted or player.judge.lives("decode")[-1].pid != pid:
             outcome.false.append(f"said to be {end}, and decode pid {pid} has {KNOB_ENV}={value}, expected {wanted}")
+
+
+def _silence(player: Player, played: Played, cell: Cell, outcome: Outcome) -> None:
+    """While the store answers nobody, no service is told to stop whose step was not recorded before."""
+    if cell.fault != "away" or played.struck_at is None:
+        return
+    begun = {
+        str(entry["event"]["instance"]).split("@")[0]
+        for entry in played.entries
+        if entry["event"]["kind"] == "step_started" and entry["at"] <= played.struck_at
+    }
+    for role in ROLES:
+        for life in player.judge.lives(role):
+            at_s = (life.told_to_stop or 0.0) - played.struck_at
+            if 0.0 < at_s < player.rig.away_s and role not in begun:
+                outcome.false.append(f"{role} was told to stop {at_s:.1f} s after the store fell silent")
 
 
 def _takeover(played: Played, cell: Cell) -> float | None:

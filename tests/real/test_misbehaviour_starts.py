@@ -89,7 +89,7 @@ def test_a_router_without_prefill_keeps_its_gate_shut_while_its_health_says_200(
     assert (failed.instance, failed.gate) == ("router@gpu1", "health")
     status = failed.verdict.findings[0]
     assert (status.code, status.values["status"]) == ("gate.health.status", 503)
-    assert float(str(status.values["waited_s"])) >= 5.0
+    assert float(str(status.values["waited_s"])) > 2.5  # it was asked until its boot time was over, not once
     assert found["gate.router-lacks"].values["worker"] == "prefill"
     assert found["gate.router-lacks"].values["urls"] == stage.fleet.url("prefill")
     with urllib.request.urlopen(stage.fleet.url("router", "/health"), timeout=10) as answer:

@@ -208,7 +208,7 @@ def test_forty_requests_fill_the_slots_and_the_queue_and_leave_no_trace(fleet: D
 
 
 def test_a_restart_under_load_drains_and_the_load_goes_on(fleet: DemoFleet) -> None:
-    load = Load(fleet.url("router"), concurrency=8, max_tokens=20)
+    load = Load(fleet.url("router"), concurrency=8, max_tokens=60)
     load.start()
     until(lambda: reading(fleet.url("decode", "/metrics"), "sglang:num_running_reqs") == 8, "the load runs")
     main = int(fleet.show("decode", "MainPID")["MainPID"])
@@ -219,6 +219,8 @@ def test_a_restart_under_load_drains_and_the_load_goes_on(fleet: DemoFleet) -> N
     old = [event for event in fleet.events("decode") if event["pid"] == main]
     (told,) = (event for event in old if event["event"] == "sigterm")
     after = [event["event"] for event in old[old.index(told) + 1 :]]
-    assert told["in_flight"] == 8
-    assert after == ["request_done"] * 8 + ["exit"]
+    in_flight = told["in_flight"]  # eight, less those whose client was just between two requests
+    assert isinstance(in_flight, int)
+    assert 1 <= in_flight <= 8
+    assert after == ["request_done"] * in_flight + ["exit"]
     assert old[-1]["code"] == 0
