@@ -189,7 +189,7 @@ class People(Forms):
         with self.workspace.lock:
             return list(self.workspace.envelopes)
 
-    def wait_for(self, predicate: Callable[[], object], timeout_s: float = 10.0) -> bool:
+    def wait_for(self, predicate: Callable[[], object], timeout_s: float = 30.0) -> bool:
         """Wait until the predicate holds; False when the time is over."""
         return self.workspace.wait_for(predicate, timeout_s)
 

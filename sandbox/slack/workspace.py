@@ -86,7 +86,7 @@ class Workspace:
             yield
             self.changed.notify_all()
 
-    def wait_for(self, predicate: Callable[[], object], timeout_s: float = 10.0) -> bool:
+    def wait_for(self, predicate: Callable[[], object], timeout_s: float = 30.0) -> bool:
         """Wait until the predicate holds; False when the time is over."""
         deadline = time.monotonic() + timeout_s
         with self.changed:

@@ -46,7 +46,7 @@ class Listening:
 
     def __exit__(self, *_: object) -> None:
         self.ending.set()
-        self._thread.join(20)
+        self._thread.join(60)
         self.socket.close()
         self.redis.close()
 
@@ -54,7 +54,7 @@ class Listening:
 @pytest.fixture
 def listening(store: Store, slack: SlackSandbox) -> Iterator[Listening]:
     with Listening(slack, store.url) as bot:
-        assert slack.people.wait_for(lambda: slack.sockets.connected, 10)
+        assert slack.people.wait_for(lambda: slack.sockets.connected, 60)
         yield bot
 
 
@@ -134,7 +134,7 @@ def test_many_commands_at_once_are_all_acknowledged_in_time(listening: Listening
 
 def test_without_redis_the_acknowledgement_says_that_nothing_was_recorded(slack: SlackSandbox) -> None:
     with Listening(slack, "redis://127.0.0.1:1/0"):
-        assert slack.people.wait_for(lambda: slack.sockets.connected, 10)
+        assert slack.people.wait_for(lambda: slack.sockets.connected, 60)
         space = slack.workspace
         message = space.post("C0PERF", space.app.bot_user, "card", bot_id=space.app.bot_id, blocks=CARD)
         assert slack.people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
@@ -191,14 +191,14 @@ def test_a_bell_that_cannot_be_rung_is_no_failure(store: Store, slack: SlackSand
 
 def test_a_silent_socket_ends_the_process_for_its_supervisor(slack: SlackSandbox, store: Store) -> None:
     with Listening(slack, store.url, most_silent_s=0.5) as bot:
-        assert slack.people.wait_for(lambda: bot.code, 30)
+        assert slack.people.wait_for(lambda: bot.code, 60)
         assert bot.code == [75]
 
 
 def test_slack_that_is_away_at_the_start_is_waited_for(slack: SlackSandbox, store: Store) -> None:
     slack.faults.add(Fault("server_error", "apps.connections.open", count=2))
     with Listening(slack, store.url) as bot:
-        assert slack.people.wait_for(lambda: slack.sockets.connected, 30)
+        assert slack.people.wait_for(lambda: slack.sockets.connected, 60)
         assert bot.code == []
     assert bot.code == [0]
 

@@ -123,7 +123,7 @@ def worker(store: Store, fleet_file: Path) -> Iterator[Worker]:
     made.start()
     yield made
     made.over.set()
-    made.join(20)
+    made.join(60)
 
 
 def test_a_change_asked_here_is_planned_and_waits_for_somebody_else(desk: Desk, worker: Worker) -> None:
@@ -188,7 +188,7 @@ def test_wait_says_no_when_the_change_is_held(desk: Desk, store: Store, fleet_fi
     worker.start()
     code, told = desk.json(BEN, "confirm", "C-1", "--yes", "--wait")
     worker.over.set()
-    worker.join(20)
+    worker.join(60)
     assert (code, told["decision"]["state"]) == (1, "held")
 
 
@@ -216,7 +216,7 @@ def test_a_refusal_is_a_no(desk: Desk, store: Store, fleet_file: Path) -> None:
     worker.start()
     code, told = desk.json(ANA, "say", "set TARGET_CTAS=256", "--yes")
     worker.over.set()
-    worker.join(20)
+    worker.join(60)
     assert (code, told["decision"]["answer"]) == (1, "refused")
     assert told["decision"]["findings"][0]["code"] == "host.unreachable"
 

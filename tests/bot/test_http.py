@@ -60,10 +60,10 @@ class Room:
     def post(
         self, body: bytes, headers: dict[str, str] | dict[bytes, bytes], path: str = "/slack/events"
     ) -> httpx.Response:
-        return httpx.post(self.url + path, content=body, headers=headers, trust_env=False, timeout=20)
+        return httpx.post(self.url + path, content=body, headers=headers, trust_env=False, timeout=60)
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, trust_env=False, timeout=20)
+        return httpx.get(self.url + path, trust_env=False, timeout=60)
 
     def signed(self, body: bytes, kind: str = FORM, secret: str = SECRET, at: float | None = None) -> httpx.Response:
         request = signed(body, kind, secret, at=at)
@@ -261,7 +261,7 @@ def test_health_is_answered_while_listeners_wait(room: Room) -> None:
     room.redis.client_pause(700)
     sent = [room.slack.people.command("ana", "perf", f"/knob show K{i}") for i in range(8)]
     assert room.get("/healthz").json() == {"ok": True}
-    assert all(one.wait(10) for one in sent)
+    assert all(one.wait(60) for one in sent)
     assert len(room.inbox.waiting()) == 8
 
 
@@ -335,7 +335,7 @@ def test_the_server_ends_when_it_is_told_to(room: Room) -> None:
     thread = threading.Thread(target=lambda: codes.append(room.server.run(ending, 0.05)))
     thread.start()
     ending.set()
-    thread.join(10)
+    thread.join(60)
     assert codes == [0]
 
 

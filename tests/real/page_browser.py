@@ -19,7 +19,7 @@ from sandbox.slack.records import Json
 from tests.shared import shared, skip_or_fail
 
 # a loaded machine may take its time to draw; what never comes still fails
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 WORDS = {
     "": {"/knob": "performance knobs", "/deploy": "deploys and restarts"},
@@ -119,7 +119,7 @@ class Room:
 
         handler = SocketModeHandler(app, self.slack.app_token)
         handler.connect()  # type: ignore[no-untyped-call]  # slack_bolt gives it no types
-        assert self.slack.people.wait_for(lambda: self.slack.sockets.connected, 15)
+        assert self.slack.people.wait_for(lambda: self.slack.sockets.connected, 60)
         return handler
 
 

@@ -16,7 +16,7 @@ from policies.metrics.samples import Sample, Scrape
 from tests.ports import free_port
 from tests.shared import skip_or_fail
 
-START_S = 20.0
+START_S = 60.0
 
 
 class PrometheusServer:

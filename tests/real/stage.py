@@ -40,8 +40,8 @@ BEN = Actor(id="U02BEN", roles=("engineers", "approvers"))
 CAT = Actor(id="U03CAT", roles=("engineers", "approvers"))
 HERE = Where(channel="C1")
 BOOT_S = {"prefill": 0.3, "decode": 0.3, "router": 0.1}
-TIMING: dict[str, str | int] = {"lease": "2s", "wait_slice": "1s"}
-WAIT_S = 30.0
+TIMING: dict[str, str | int] = {"lease": "6s", "wait_slice": "1s"}  # a loaded machine may stand still for a while
+WAIT_S = 60.0
 LEASE_TOKEN = "clawback:token"
 
 
@@ -140,6 +140,16 @@ class Stage:
         """One turn of a worker."""
         execute(self.w, change.id)
         return self.w.client.change(change.id)
+
+    def free(self) -> None:
+        """Wait until nobody holds a lease; that of a process which was killed is given up at once, as a sweep does."""
+        instances = [f"{role}@gpu1" for role in ROLES]
+
+        def nobody_holds() -> bool:
+            self.w.leases.give_up_dead(instances)
+            return not any(self.w.leases.holder(instance) for instance in instances)
+
+        until(nobody_holds, "the lease does not end")
 
     def give_evidence(self, value: str) -> None:
         """Record that the value was measured."""

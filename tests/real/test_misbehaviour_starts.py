@@ -92,7 +92,7 @@ def test_a_router_without_prefill_keeps_its_gate_shut_while_its_health_says_200(
     assert float(str(status.values["waited_s"])) > 2.5  # it was asked until its boot time was over, not once
     assert found["gate.router-lacks"].values["worker"] == "prefill"
     assert found["gate.router-lacks"].values["urls"] == stage.fleet.url("prefill")
-    with urllib.request.urlopen(stage.fleet.url("router", "/health"), timeout=10) as answer:
+    with urllib.request.urlopen(stage.fleet.url("router", "/health"), timeout=60) as answer:
         assert answer.status == 200
     assert stage.starts() == (1, 1, 1)
 

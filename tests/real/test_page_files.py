@@ -171,7 +171,7 @@ def test_a_form_is_filled_in_sent_back_with_what_is_wrong_and_sent_again(browser
 
         handler = SocketModeHandler(app, own.slack.app_token)
         handler.connect()  # type: ignore[no-untyped-call]  # slack_bolt gives it no types
-        assert own.slack.people.wait_for(lambda: own.slack.sockets.connected, 15)
+        assert own.slack.people.wait_for(lambda: own.slack.sockets.connected, 60)
         ana = Tab(browser, own, "ana")
         fill_in(ana, got)
         ana.close()

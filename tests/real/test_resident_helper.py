@@ -18,6 +18,7 @@ from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, OpsErr
 from policies.facts import Incarnation
 from policies.fleet import Fleet, Host
 from policies.fleet_file import read_fleet
+from sandbox.kernel import handles
 from tests.conftest import Store
 from tests.ports import free_port
 from tests.real.ssh_servers import Sshd
@@ -162,7 +163,7 @@ def test_a_helper_that_is_killed_during_an_act_leaves_it_unknown_what_was_done(t
     try:
         until(lambda: locked(lock))
         thread, answers = in_background(lambda: target.restart("c"))
-        time.sleep(0.3)
+        until(lambda: any(str(lock) in handles(pid) for pid in target.helpers()))  # it stands in line
         for pid in target.helpers():
             os.kill(pid, signal.SIGKILL)
         thread.join(WAIT_S)

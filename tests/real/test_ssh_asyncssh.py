@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -149,19 +150,25 @@ def test_commands_beyond_five_wait_for_their_turn(tmp_path: Path) -> None:
 
 
 def test_a_host_with_five_commands_that_do_not_end_is_unreachable_for_the_sixth(tmp_path: Path) -> None:
+    running: list[Any] = []
+    over = threading.Event()
+
     async def stuck(process: Any) -> None:
         await process.stdin.read()
-        await asyncio.sleep(3)
+        running.append(process)
+        while not over.is_set():
+            await asyncio.sleep(0.02)
         process.exit(0)
 
     with served(tmp_path, stuck) as (server, pool):
         threads = [threading.Thread(target=run, args=(server, pool, "x")) for _ in range(5)]
         for thread in threads:
             thread.start()
-        while len(server.connections) == 0:
-            threading.Event().wait(0.01)
-        threading.Event().wait(0.5)
+        deadline = time.monotonic() + WAIT_S
+        while len(running) < 5 and time.monotonic() < deadline:
+            time.sleep(0.01)
         with pytest.raises(HostUnreachable, match="5 commands already run"):
             run(server, pool, "x", deadline_s=0.3)
+        over.set()
         for thread in threads:
             thread.join(WAIT_S)

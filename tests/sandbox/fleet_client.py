@@ -21,7 +21,7 @@ from sandbox.fleet.manager import UserManager
 from sandbox.fleet.sshd import SshHost
 from tests.shared import skip_or_fail
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 @contextmanager

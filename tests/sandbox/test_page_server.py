@@ -183,7 +183,7 @@ def test_the_stream_tells_what_happens_and_ends_with_the_workspace(slack: SlackS
     arrived = threading.Event()
 
     def listen() -> None:
-        with http.stream("GET", "/_page/events?as=ana", timeout=20) as answer:
+        with http.stream("GET", "/_page/events?as=ana", timeout=60) as answer:
             for line in answer.iter_lines():
                 if line.startswith("data: "):
                     seen.append(json.loads(line.removeprefix("data: ")))
@@ -191,11 +191,11 @@ def test_the_stream_tells_what_happens_and_ends_with_the_workspace(slack: SlackS
 
     listener = threading.Thread(target=listen)
     listener.start()
-    assert arrived.wait(10)
+    assert arrived.wait(60)
     slack.people.say("ben", "ops", "anybody here?")
     assert slack.people.wait_for(lambda: any("anybody here?" in texts(news) for news in seen))
     slack.stop()
-    listener.join(10)
+    listener.join(60)
     assert not listener.is_alive()
 
 

@@ -42,7 +42,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Json]:
         assert running.stdout is not None
         yield json.loads(running.stdout.readline())
         running.send_signal(signal.SIGTERM)
-        assert running.wait(15) == 0
+        assert running.wait(60) == 0
 
 
 def test_a_process_prints_where_it_is_and_takes_every_verb_over_http(process: Json) -> None:

@@ -17,7 +17,7 @@ from tests.workers.lab_host import HELPER, LabHost, lab_host
 
 pytestmark = pytest.mark.real
 UNIT = "app.service"
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_a_program_that_cannot_be_run_or_does_not_end_is_said_to_be_that(host: L
     script.chmod(0o755)
     done = host.done("command", **step([str(script)], limit_s=0.3))
     assert "was stopped" in done["error"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60  # the program lives for 600
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -90,7 +90,7 @@ def test_a_program_that_leaves_something_running_has_ended_all_the_same(host: La
     script.chmod(0o755)
     begun = time.monotonic()
     assert host.done("command", **step([str(script)]))["status"] == 0
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60  # what it left lives for 600
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 

@@ -42,7 +42,7 @@ def observe(host: LabHost, unit: str, **more: Any) -> UnitFacts:
 
 def until(host: LabHost, unit: str, port: int, **more: Any) -> UnitFacts:
     """Facts as soon as the unit owns its port."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         facts = observe(host, unit, port=port, **more)
         if (facts.port and facts.port.state == "owned") or time.monotonic() > deadline:

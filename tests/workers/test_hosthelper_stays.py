@@ -19,7 +19,7 @@ import pytest
 from tests.workers.lab_host import HELPER, LabHost, lab_host
 
 pytestmark = pytest.mark.real
-WAIT_S = 30.0
+WAIT_S = 60.0
 UNIT = "sleeper.service"
 
 

@@ -55,6 +55,7 @@ def started(host: LabHost, unit: str, port: int, *words: object, more: str = "")
 def test_a_restarted_unit_is_ready_when_the_new_life_owns_the_port_and_answers_twice(host: LabHost, unit: str) -> None:
     port = free_port()
     first = started(host, unit, port, 0.3, 1.0)
+    asked_at = time.time()
     before = restarted(host, unit)
     assert before == first["incarnation"]
     answer = host.done("wait", unit=unit, before=before, port=port, health=health(port), for_s=30)
@@ -67,7 +68,7 @@ def test_a_restarted_unit_is_ready_when_the_new_life_owns_the_port_and_answers_t
     since = answer["since"]
     order = [since[k] for k in ("new_incarnation_at", "port_owned_at", "first_200_at", "ready_at")]
     assert order == sorted(order)
-    assert order[2] - order[0] >= 0.9  # health is 503 for the first second of its life
+    assert order[2] - asked_at >= 1.0  # health is 503 for the first second of its life
 
 
 def test_restarts_that_systemd_counted_before_ours_are_not_counted_for_the_new_life(host: LabHost, unit: str) -> None:
@@ -75,7 +76,7 @@ def test_restarts_that_systemd_counted_before_ours_are_not_counted_for_the_new_l
     line = f"ExecStart=/bin/sh -c 'test -e {well} || exit 3; exec sleep 600'"
     host.unit(unit, f"Restart=always\nRestartSec=0.1\n{line}", unit="StartLimitIntervalSec=0")
     host.manager.systemctl("start", "--no-block", unit)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while int(host.manager.show(unit, "NRestarts")["NRestarts"]) < 3:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -83,8 +84,7 @@ def test_restarts_that_systemd_counted_before_ours_are_not_counted_for_the_new_l
     while "1h" not in host.manager.show(unit, "RestartUSec")["RestartUSec"] or not paused(host, unit):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.3)  # the pause that began before the reload is a short one
-    assert paused(host, unit)
+    settled(host, unit)  # the pause that began before the reload is a short one
     well.touch()
     before = restarted(host, unit)  # meets the pause: systemd keeps its count
     assert before["main_pid"] == 0
@@ -92,6 +92,17 @@ def test_restarts_that_systemd_counted_before_ours_are_not_counted_for_the_new_l
     well.unlink()
     assert (answer["state"], answer["n_restarts"]) == ("ready", 0)
     assert answer["n_restarts_shown"] >= 3
+
+
+def settled(host: LabHost, unit: str) -> None:
+    """Wait until the unit is in one and the same pause for a whole second."""
+    deadline, same, seen = time.monotonic() + 60, 0, ""
+    while same < 10:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        now = host.manager.show(unit, "NRestarts")["NRestarts"]
+        same = same + 1 if now == seen and paused(host, unit) else 0
+        seen = now
 
 
 def paused(host: LabHost, unit: str) -> bool:
@@ -250,7 +261,7 @@ def test_waiting_for_a_unit_that_does_not_exist_is_refused(host: LabHost) -> Non
 
 
 def _wait_open(port: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
