@@ -19,11 +19,12 @@ from policies.finding import Finding
 from policies.metrics.engine import Engine, Progress, Role, progress
 from policies.metrics.samples import Scrape
 from policies.states.state import Moved, State
-from policies.states.work import Work, name_of, work_of
+from policies.states.work import Work, bounds, name_of, work_of
 
 HUNG_S = 30.0
 """Source: FACTS-serving 3.1, a gauge may be up to 30 s old: what still tells of work after that has it."""
 IDLE_S = 1.0
+WORK: set[StateWord] = {"busy", "hung", "saturated"}
 MOST_COUNTERS = 4
 FIRST = ("generation_tokens_total", "prompt_tokens_total", "realtime_tokens_total")  # of counters, the ones people know
 
@@ -86,50 +87,66 @@ class _Between:
         """What stays possible, and why it is more than one."""
         if self.made.moved:
             return self.moved()
-        work: set[StateWord] = {"busy", "hung", "saturated"}
-        both = self.before.has_own and self.now.has_own
+        lacks = None
         if not self.made.still:
-            found = self.finding("state.no-counters")
-            return (work, [found]) if self.now.has_own else ({"idle", *work}, [found])
-        if self.made.restarted is None and not self.counted():
-            found = self.finding("state.start-unknown")
-            return (work, [found]) if self.now.has_own else ({"idle", *work}, [found])
-        if both and self.gap_s < self.hung_s:
-            return work, [self.finding("state.too-close", gap_s=self.gap_s, needed_s=self.hung_s)]
-        if both:
-            return {"hung"}, []
-        if self.before.has_own or self.now.has_own:
-            return ({"idle", "hung"} if self.before.has_own else work), [self.finding("state.work-once")]
-        return self.nothing(unknown)
+            lacks = "state.no-counters"
+        elif self.made.restarted is None and not self.counted():
+            lacks = "state.start-unknown"
+        if lacks is not None:
+            return (WORK if self.now.has_own else {"idle", *WORK}), [self.finding(lacks)]
+        possible = {
+            word
+            for before in self.before.own_options
+            for now in self.now.own_options
+            for router in self.router_options
+            for word in self.still(before=before, now=now, router=router)
+        }
+        return possible, self.why(unknown) if len(possible) > 1 else []
+
+    def still(self, *, before: bool, now: bool, router: bool) -> set[StateWord]:
+        """No counter moved; whether the engine had work at each end, and a router at some, is taken as given."""
+        if before and now:
+            return {"hung"} if self.gap_s >= self.hung_s else WORK
+        if now:
+            return WORK  # it may have come a moment ago
+        if before or router:
+            return {"idle", "hung"}
+        return {"idle"} if self.gap_s >= IDLE_S else {"idle", "busy"}
+
+    @property
+    def router_options(self) -> tuple[bool, ...]:
+        """Whether a router has requests at some end, as far as that is left open."""
+        said = {self.before.at_router, self.now.at_router}
+        return (True,) if "some" in said else (False,) if said == {"none"} else (True, False)
+
+    def why(self, unknown: tuple[str, ...]) -> list[Finding]:
+        """The first thing that leaves a still engine open."""
+        work = (self.before.has_own, self.now.has_own)
+        if all(work):
+            return [self.finding("state.too-close", gap_s=self.gap_s, needed_s=self.hung_s)]
+        if any(work):
+            return [self.finding("state.work-once")]
+        if unknown:
+            return [self.finding("state.unread", readings=", ".join(unknown))]
+        if self.router_options == (True,):
+            return [self.finding("state.router-busy")]
+        return [self.finding("state.too-close", gap_s=self.gap_s, needed_s=IDLE_S)]
 
     def moved(self) -> tuple[set[StateWord], list[Finding]]:
-        was, is_ = self.before.own["queued"], self.now.own["queued"]
-        if (
-            was.value == 0
-            or is_.value == 0
-            or (was.value is not None and is_.value is not None and is_.value < was.value)
-        ):
+        """Progress was made: busy, and saturated where requests wait at both ends and do not get fewer."""
+        was, is_ = (bounds(work.own["queued"]) for work in (self.before, self.now))
+        if was is None or is_ is None:
+            none = (was is not None and was[1] == 0) or (is_ is not None and is_[1] == 0)
+            return ({"busy"}, []) if none else ({"busy", "saturated"}, [self.finding("state.queue-unknown")])
+        if was[1] == 0 or is_[1] == 0 or is_[1] < was[0]:
             return {"busy"}, []
-        if was.value is None or is_.value is None:
-            return {"busy", "saturated"}, [self.finding("state.queue-unknown")]
-        return {"saturated"}, []
-
-    def nothing(self, unknown: tuple[str, ...]) -> tuple[set[StateWord], list[Finding]]:
-        """No reading of the engine's own tells of work, and no counter moved."""
-        if unknown:
-            return {"idle", "hung"}, [self.unread(unknown)]
-        if "some" in {self.before.at_router, self.now.at_router}:
-            return {"idle", "hung"}, [self.finding("state.router-busy")]
-        if self.gap_s < IDLE_S:
-            return {"idle", "busy"}, [self.finding("state.too-close", gap_s=self.gap_s, needed_s=IDLE_S)]
-        return {"idle"}, []
+        if was[0] > 0 and is_[0] > 0 and is_[0] >= was[1]:
+            return {"saturated"}, []
+        return {"busy", "saturated"}, [self.finding("state.queue-unknown")]
 
     def counted(self) -> bool:
         """Whether some counter that stands still is above 0: a new process would have begun at 0."""
         return any(value > 0 for value in Engine(self.now.scrape).counters(self.made.still).values())
-
-    def unread(self, names: Sequence[str]) -> Finding:
-        return self.finding("state.unread", readings=", ".join(names))
 
     def finding(self, code: str, **values: str | float | None) -> Finding:
         told: dict[str, str | int | float | None] = {"instance": self.now.scrape.instance, "at": self.now.scrape.at}

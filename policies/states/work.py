@@ -37,6 +37,13 @@ class Work:
         return any(amount(number) == "some" for number in self.own.values())
 
     @property
+    def own_options(self) -> tuple[bool, ...]:
+        """Whether the engine has work, as far as its readings leave it open."""
+        if self.has_own:
+            return (True,)
+        return (True, False) if any(amount(number) == "unknown" for number in self.own.values()) else (False,)
+
+    @property
     def at_router(self) -> Amount:
         """What the routers say together."""
         amounts = [amount(number) for _, number in (self.router or {}).values()]
@@ -103,12 +110,18 @@ def is_engine(scrape: Scrape) -> bool:
 
 def amount(number: Number) -> Amount:
     """Nothing only where every rank says so, something only where every rank does."""
-    if number.value is None:
+    known = bounds(number)
+    if known is None:
         return "unknown"
-    if number.value == 0:
-        return "none"
-    least = number.value if number.least is None else number.least
-    return "some" if least > 0 else "unknown"
+    least, most = known
+    return "none" if most == 0 else "some" if least > 0 else "unknown"
+
+
+def bounds(number: Number) -> tuple[float, float] | None:
+    """The least and the greatest that it may be; None where it is not known."""
+    if number.value is None:
+        return None
+    return (number.value if number.least is None else number.least), number.value
 
 
 def name_of(query: str, otherwise: str) -> str:

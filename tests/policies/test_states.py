@@ -90,7 +90,7 @@ def test_one_reading_that_is_unknown_leaves_idle_unproven_and_is_named(
     assert open_.findings[0].values["readings"] == named
     assert open_.unknown == tuple(named.split(", "))
     assert open_.is_in("idle") is None
-    assert open_.is_in("busy") is False
+    assert open_.is_in("hung") is None
 
 
 def test_a_router_that_does_not_answer_or_counts_requests_leaves_idle_unproven() -> None:
