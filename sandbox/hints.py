@@ -31,6 +31,7 @@ HINTS: PageHints = {
         "restore": "bring back a value that was live before and was taken away",
         "set": "give a knob a new value; dry only shows the plan",
         "unset": "take a knob out of the environment",
+        "reclaim": "what was taken away on suspicion, what that costs, and how to get it back",
         "verify": "how far it is proven that a knob is live, on every instance; changes nothing",
         **CHANGES,
     },
