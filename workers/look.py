@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from policies.planning.placement import effective_now
 from policies.proof import Proof
 from workers.executors.answers import LogAsk
 from workers.gatekeeper import Aim, prove
+from workers.ledger import Ledger
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -73,7 +75,7 @@ class Looks:
         """Look at every process of every instance of the knob."""
         knob = self._knob(name)
         units = self._observe((knob,))
-        desired = self._desired(knob)
+        desired = desired_of(self._w.ledger, knob)
         path = knob.reported.path if knob.reported else None
         proofs: list[Proof] = []
         for instance in self._instances(knob):
@@ -126,32 +128,36 @@ class Looks:
         instances = list(dict.fromkeys(i for knob in knobs for i in self._instances(knob)))
         return self._w.hosts.observe(instances, [knob.env for knob in knobs]).units
 
-    def _desired(self, knob: Knob) -> dict[str, str | None]:
-        desired: dict[str, str | None] = {}
-        for entry in self._w.ledger.index(f"knob:{knob.name}"):
-            if isinstance(entry.event, e.Succeeded):
-                desired |= entry.event.now
-        return desired
-
     def _look(self, knob: Knob, units: dict[str, UnitFacts], scope: str | None) -> KnobLook:
-        desired = self._desired(knob)
+        desired = desired_of(self._w.ledger, knob)
         values: list[InstanceValue] = []
         for instance in self._instances(knob):
             if scope is not None and scope not in {instance, *instance.split("@", 1)}:
                 continue
-            facts = units[instance]
-            found = effective_now(facts, knob.env)
-            main = next((p for p in facts.processes if p.main and p.variable == knob.env), None)
-            place = found.decided_by
-            values.append(
-                InstanceValue(
-                    instance=instance,
-                    managed=instance in desired,
-                    desired=desired.get(instance),
-                    configured=found.value,
-                    configured_by=f"{place.file}:{place.line}" if place else None,
-                    live=main.value if main else None,
-                    live_answer=main.answer if main else "no-process",
-                )
-            )
+            values.append(value_of(knob, instance, units[instance], desired))
         return KnobLook(knob, tuple(values), tuple(self._w.client.evidence(knob.name)))
+
+
+def desired_of(ledger: Ledger, knob: Knob) -> dict[str, str | None]:
+    """The value that the last succeeded change brought, by instance; an instance without one is left out."""
+    desired: dict[str, str | None] = {}
+    for entry in ledger.index(f"knob:{knob.name}"):
+        if isinstance(entry.event, e.Succeeded):
+            desired |= entry.event.now
+    return desired
+
+
+def value_of(knob: Knob, instance: str, facts: UnitFacts, desired: Mapping[str, str | None]) -> InstanceValue:
+    """Desired, configured and live value of a knob on one instance."""
+    found = effective_now(facts, knob.env)
+    main = next((p for p in facts.processes if p.main and p.variable == knob.env), None)
+    place = found.decided_by
+    return InstanceValue(
+        instance=instance,
+        managed=instance in desired,
+        desired=desired.get(instance),
+        configured=found.value,
+        configured_by=f"{place.file}:{place.line}" if place else None,
+        live=main.value if main else None,
+        live_answer=main.answer if main else "no-process",
+    )

@@ -1,4 +1,4 @@
-"""`clawback fleet check FILE`: every error of a fleet file at once, for people or as JSON."""
+"""`clawback fleet`: `check FILE` tells every error of a fleet file at once, `drift` what is not as it was left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bot.cli.drift import drift
 from policies.errors import FleetFileError
 from policies.fleet import Fleet
 from policies.fleet_checks_yaml import max_bytes
@@ -16,7 +17,10 @@ from policies.fleet_file import FleetError, FleetReading, read_fleet
 
 @click.group(name="fleet")
 def command() -> None:
-    """Check the fleet file."""
+    """Check the fleet file, and the fleet itself."""
+
+
+command.add_command(drift)
 
 
 @command.command(name="check")

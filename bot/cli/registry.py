@@ -34,7 +34,7 @@ COMMANDS: dict[str, Entry] = {
     "retry": Entry("bot.cli.acts:retry", "look at the failed gate of a held change again"),
     "status": Entry("bot.cli.status:command", "where a change is, step by step; or the last changes"),
     "explain": Entry("bot.cli.explain:command", "show how a chat command is read"),
-    "fleet": Entry("bot.cli.fleet:command", "check a fleet file"),
+    "fleet": Entry("bot.cli.fleet:command", "check a fleet file; what is not as it was left on its hosts"),
     "systemd": Entry("bot.cli.systemd:command", "the value a unit would start with, and the line that decides it"),
     "proof": Entry("bot.cli.proof:command", "whether a process and its children have a variable"),
     "evidence": Entry("bot.cli.evidence:command", "read benchmark results, judge an A/B, record and list evidence"),

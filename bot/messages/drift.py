@@ -1,0 +1,16 @@
+"""What is not as it was left on an instance."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "drift.configured": (
+        "{instance}: {knob} should be {desired:value} by its last change, its unit would start with {configured:value} "
+        "({place:or=nothing sets it})"
+    ),
+    "drift.live": "{instance}: {knob} is {live:value} in the process, its unit would start with {configured:value}",
+    "drift.live-unknown": "{instance}: {knob} in the process cannot be told, its environment is {answer}",
+    "drift.not-active": "{instance}: {unit} is {state}",
+    "drift.other-process": "{instance}: pid {pid} runs, the last restart of ours left pid {was}",
+    "drift.not-loaded": "{instance}: files of {unit} were changed and systemd has not read them",
+    "drift.builds": "{instance}: build {build} answers, and {other_build} on {other}",
+}
