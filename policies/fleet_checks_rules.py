@@ -39,7 +39,10 @@ grades: tuple[Literal["improves", "no_worse", "weak", "observed"], ...] = (
     "observed",
 )
 rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence")
-timing_keys = ("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "health_confirmations")
+timing_keys = (
+    *("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "scrape", "keep"),
+    "health_confirmations",
+)
 # another worker follows a silent one within 15 s: the lease to its end, the next sweep, and the first look at the hosts
 lease_most_s = 10.0
 lease_least_s = 1.0  # it is renewed three times in it, each time with an append-only server's answer
@@ -224,5 +227,7 @@ def read_timing(top: Table) -> Timing:
         bake_s=table.duration("bake", default.bake_s, 0.0),
         health_confirmations=table.whole("health_confirmations", 1, 100, default.health_confirmations),
         reach_s=table.duration("reach", default.reach_s, 0.1),
+        scrape_s=table.duration("scrape", default.scrape_s, 1.0),
+        keep_s=table.duration("keep", default.keep_s, 60.0),
         review_s=table.duration("review", default.review_s, 1.0),
     )

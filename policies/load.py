@@ -14,10 +14,10 @@ from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.metrics.engine import Engine
+from policies.metrics.names import AGES
 from policies.metrics.samples import answered_scrape, read_scrape
 
-# Source: smg's own description, "per age bucket (gt < age <= le, non-cumulative)"
-AGES = "smg_http_inflight_request_age_count"
+# Source: smg's own description of AGES, "per age bucket (gt < age <= le, non-cumulative)"
 
 
 def oldest_over_s(text: str) -> float | None:

@@ -190,6 +190,8 @@ class Run:
         step = self.change.steps[index]
         part: e.Part = "undo" if self.change.undoing else "do"
         if index not in self.change.progress.done:
+            if self.change.progress.started != index:
+                self.w.recorder.before_step(self.plan.services)
             if part == "do" and self.change.progress.started is None:
                 self.acts.must_be_free(self.w.fleet, self.plan, step)
             if self.change.progress.started != index:
@@ -203,6 +205,7 @@ class Run:
             self.issued.add((part, index))
         if isinstance(step, RestartStep):
             self._gates(step, part, index)
+            self.w.recorder.after_step(self.plan.services)
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
         failed = self.change.failed_gate

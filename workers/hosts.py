@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -31,9 +31,12 @@ class Seen:
 class Hosts:
     """The fleet's hosts behind one shell."""
 
-    def __init__(self, fleet: Fleet, shell: Shell) -> None:
+    def __init__(
+        self, fleet: Fleet, shell: Shell, seen: Callable[[Mapping[str, UnitFacts]], None] | None = None
+    ) -> None:
         self._fleet = fleet
         self._shell = shell
+        self._seen = seen or (lambda _units: None)  # told of every look, and must return at once
 
     def at(self, host: str) -> SystemdHost:
         """The executor of one host."""
@@ -84,7 +87,7 @@ class Hosts:
             return Seen(units, {answer.id: answer for answer in seen.http})
 
         if len(names) == 1:
-            return look(names[0])
+            return self._told(look(names[0]))
         with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(names)), thread_name_prefix="observe") as pool:
             parts = list(pool.map(look, names))
         units: dict[str, UnitFacts] = {}
@@ -92,4 +95,8 @@ class Hosts:
         for part in parts:
             units |= part.units
             answers |= part.probes
-        return Seen(units, answers)
+        return self._told(Seen(units, answers))
+
+    def _told(self, seen: Seen) -> Seen:
+        self._seen(seen.units)
+        return seen

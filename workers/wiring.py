@@ -22,11 +22,17 @@ from workers.inbox import Inbox
 from workers.lease import Leases
 from workers.ledger import Ledger
 from workers.look import Looks
+from workers.metrics.kept import Kept
+from workers.metrics.recorder import Recorder
+from workers.metrics.slow_tick import SlowTick
+from workers.metrics.source import Metrics
 from workers.planner import Planner
 from workers.queue import Doorbell
 from workers.reaper import sweep
 from workers.shells import Shell
 from workers.store import connect
+
+CLOSE_S = 2.0  # a round of scrapes that runs may end by itself for so long
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,33 @@ class Wiring:
 
     @cached_property
     def hosts(self) -> Hosts:
-        """The fleet's hosts."""
-        return Hosts(self.fleet, self.shell)
+        """The fleet's hosts; the metrics of every look are recorded."""
+        return Hosts(self.fleet, self.shell, self.recorder.seen)
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """Records scrapes."""
+        return Recorder(self.fleet, self.kept, lambda: self.hosts)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """Recorded scrapes."""
+        return Kept(self.redis, keep_s=self.fleet.timing.keep_s)
+
+    @cached_property
+    def slow_tick(self) -> SlowTick:
+        """Scrapes every instance now and then."""
+        return SlowTick(self.redis, self.recorder, self.fleet.timing.scrape_s)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Readings, from Prometheus or from recorded scrapes."""
+        prometheus = None
+        if self.fleet.prometheus_url is not None:
+            from workers.metrics.prometheus import Prometheus  # only where there is one, httpx is paid for (0.1 s)
+
+            prometheus = Prometheus(self.fleet, self.fleet.prometheus_url)
+        return Metrics(self.fleet, self.kept, lambda: self.recorder, prometheus)
 
     @cached_property
     def planner(self) -> Planner:
@@ -96,7 +127,13 @@ class Wiring:
         }
 
     def close(self) -> None:
-        """End the connections to hosts, where there are any."""
+        """End the connections to hosts and to Prometheus, where there are any; what was seen is stored first."""
+        if "slow_tick" in self.__dict__:
+            self.slow_tick.join(CLOSE_S)
+        if "recorder" in self.__dict__:
+            self.recorder.close()
+        if "metrics" in self.__dict__:
+            self.metrics.close()
         if "shell" in self.__dict__:
             self.shell.close()
 

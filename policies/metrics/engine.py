@@ -32,6 +32,7 @@ from policies.metrics.names import (
     RANKS,
     RECEIVED,
     RUNNING,
+    STARTED,
     THROUGHPUT,
     USAGE,
     WAITING,
@@ -41,7 +42,6 @@ from policies.metrics.samples import Scrape
 
 Values = dict[str, str | int | float | None]
 Role = Literal["unified", "prefill", "decode", "dynamic"]
-STARTED = "process_start_time_seconds"
 # a start is told with a precision of its clock's ticks; a restart takes longer than this
 SAME_START_S = 1.0
 

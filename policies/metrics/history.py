@@ -73,7 +73,7 @@ class History:
             at = ms(scrape.at)
             now: dict[Key, Series] = {}
             for sample in scrape.samples if name is None else scrape.named(name):
-                labels = _labels(sample, scrape.instance)
+                labels = labels_of(sample, scrape.instance)
                 key = tuple(sorted(labels.items()))
                 series = found.setdefault(key, Series(labels))
                 if sample.at is None:
@@ -93,7 +93,8 @@ def _put(series: Series, at: int, value: float | None) -> None:
         series.values.append(value)
 
 
-def _labels(sample: Sample, instance: str) -> dict[str, str]:
+def labels_of(sample: Sample, instance: str) -> dict[str, str]:
+    """The labels under which a sample of an instance is found, its name among them."""
     labels = {NAME: sample.name, **{k: v for k, v in sample.labels.items() if v}}
     if INSTANCE in labels:
         labels[f"exported_{INSTANCE}"] = labels.pop(INSTANCE)

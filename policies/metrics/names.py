@@ -37,14 +37,14 @@ NO_WORK = (
     "|/v1/models|/workers.*|/engine_metrics"
 )
 ACTIVE = "smg_worker_requests_active"
-# each counts what a router has not finished, and none of them is enough alone
-IN_FLIGHT = (
-    f"sum({ACTIVE})",
-    "sum(smg_http_inflight_request_age_count)",
-    "sum(sgl_router_worker_inflight_requests)",
-)
+AGES = "smg_http_inflight_request_age_count"
+FLYING = "sgl_router_worker_inflight_requests"
 RECEIVED = "sgl_router_requests_total"
 ANSWERED = "sgl_router_responses_total"  # counted when an answer begins, not when its last token is out
+# each counts what a router has not finished, and none of them is enough alone
+IN_FLIGHT = (f"sum({ACTIVE})", f"sum({AGES})", f"sum({FLYING})")
+
+STARTED = "process_start_time_seconds"
 
 # counters of work: they never go back in one life of a process
 PROGRESS = (
@@ -70,3 +70,37 @@ WRONG = {
     "sglang:num_requests_running": "sglang:num_running_reqs",
     "sglang:num_requests_waiting": "sglang:num_queue_reqs",
 }
+
+# histograms of which the sums and counts are recorded, so that a mean can be followed
+LATENCIES = (
+    "sglang:time_to_first_token_seconds",
+    "sglang:inter_token_latency_seconds",
+    "sglang:queue_time_seconds",
+    "sglang:e2e_request_latency_seconds",
+    "vllm:time_to_first_token_seconds",
+    "vllm:inter_token_latency_seconds",
+    "vllm:request_queue_time_seconds",
+    "vllm:e2e_request_latency_seconds",
+)
+FAILURES = (
+    "sglang:num_transfer_failed_reqs_total",
+    "sglang:num_bootstrap_failed_reqs_total",
+    "smg_router_request_errors_total",
+    "smg_router_upstream_responses_total",
+    "DCGM_FI_DEV_XID_ERRORS",
+)
+# what is recorded whatever the fleet file asks for
+RECORDED = frozenset(
+    (
+        *(*RUNNING, *WAITING, *USAGE, *PROGRESS, *PULSE, *FAILURES, THROUGHPUT, HTTP, STARTED),
+        *(ACTIVE, AGES, FLYING, RECEIVED, ANSWERED),
+        *(
+            name
+            for roles in (QUEUES, QUEUES_SOMETIMES)
+            for queues in roles.values()
+            for names in queues
+            for name in names
+        ),
+        *(f"{name}_{part}" for name in LATENCIES for part in ("sum", "count")),
+    )
+)

@@ -7,32 +7,23 @@ reading: a sum over half of the replicas is another number. What is left out is 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
+from collections.abc import Iterable, Mapping, Sequence
 
 from policies.finding import Finding
-from policies.metrics.evaluate import Answer, evaluate
+from policies.metrics.collected import Asked, Collected
+from policies.metrics.evaluate import evaluate
 from policies.metrics.history import LOOKBACK_S, History
-from policies.metrics.measured import Measured, Reading
+from policies.metrics.measured import Measured
 from policies.metrics.promql import Query, compile_query
-from policies.metrics.samples import NO_VALUE, Scrape
+from policies.metrics.samples import Scrape
+
+__all__ = ("FRESH_S", "MOST_READINGS", "Asked", "measure", "reach_s")
 
 # Source: FACTS-serving 3.1, a gauge may be up to 30 s old after an engine went idle; two ticks of 15 s are as long
 FRESH_S = 30.0
 TOGETHER_S = 2.0  # scrapes of several instances within it are one moment
 MOST_READINGS = 500  # of a longer window evenly spread moments are answered
 MOST_SOURCES = 3
-Values = dict[str, str | int | float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, its name in the fleet file or itself, and the unit of what it gives."""
-
-    name: str
-    query: str
-    unit: str
 
 
 def measure(
@@ -48,21 +39,28 @@ def measure(
 
     `scrapes` should reach back before `start` as far as `reach_s` says. Units: start and end are epoch seconds.
     """
-    window = _Window(asked, sorted((s for s in scrapes if s.instance in instances), key=_at), start, end)
+    found = sorted((s for s in scrapes if s.instance in instances), key=_at)
+    window = Collected(asked, _source(s for s in found if s.at <= end), start, end)
     query = compile_query(asked.query)
     if isinstance(query, Finding):
-        return window.told(query)
-    moments = window.moments()
+        window.problem = query
+        return window.told()
+    moments = _moments([s for s in found if start <= s.at <= end])
     if not moments:
-        return window.told(window.nothing())
-    history = History(window.scrapes)
+        before = [s.at for s in found if s.at < start]
+        stale = window.finding("metrics.stale", last=before[-1], age_s=start - before[-1]) if before else None
+        window.problem = stale or window.nothing()
+    history = History(found)
     for at in moments:
-        lacking = window.lacking(query, instances, at, fresh_s)
+        newest = {
+            s.instance: s for s in found[bisect_left(found, at - fresh_s, key=_at) : bisect_right(found, at, key=_at)]
+        }
+        lacking = _lacking(window, query, newest, instances, at)
         if lacking is not None:
             window.left_out(lacking)
         else:
             window.take(at, evaluate(query, history, at))
-    return window.told(window.problem)
+    return window.told()
 
 
 def reach_s(text: str) -> float:
@@ -71,113 +69,42 @@ def reach_s(text: str) -> float:
     return LOOKBACK_S + (query.range_s if isinstance(query, Query) else 0.0)
 
 
-def reading_of(at: float, answer: Answer) -> Reading | None:
-    """One reading of all the series of an answer, None where none of them is a number."""
-    values = [point.value for point in answer if isfinite(point.value.number) and abs(point.value.number) < NO_VALUE]
-    if not values or len(values) < len(answer):  # NaN is how an engine says that it does not know
-        return None
-    least, most = min(v.number for v in values), max(v.number for v in values)
-    differ = least != most or len({v.beyond for v in values}) > 1
-    return Reading(at=at, value=least, most=most if differ else None, beyond=any(v.beyond for v in values))
-
-
 def _at(scrape: Scrape) -> float:
     return scrape.at
 
 
-@dataclass(slots=True)
-class _Window:
-    asked: Asked
-    scrapes: list[Scrape]
-    start: float
-    end: float
-    readings: list[Reading] = field(default_factory=list)
-    missing: int = 0
-    problem: Finding | None = None
+def _source(scrapes: Iterable[Scrape]) -> str:
+    """Where the samples come from, each place once."""
+    found = list(dict.fromkeys(scrape.source for scrape in scrapes))
+    more = [f"{len(found) - MOST_SOURCES} more"] if len(found) > MOST_SOURCES else []
+    return ", ".join([*found[:MOST_SOURCES], *more]) or "recorded scrapes"
 
-    @property
-    def source(self) -> str:
-        """Where the samples come from, each place once."""
-        found = list(dict.fromkeys(s.source for s in self.scrapes if s.at <= self.end))
-        more = [f"{len(found) - MOST_SOURCES} more"] if len(found) > MOST_SOURCES else []
-        return ", ".join([*found[:MOST_SOURCES], *more]) or "recorded scrapes"
 
-    def moments(self) -> list[float]:
-        """When to look: at each scrape of the window, at the last of those that belong together."""
-        inside = [s for s in self.scrapes if self.start <= s.at <= self.end]
-        found: list[float] = []
-        for place, scrape in enumerate(inside, start=1):
-            later = inside[place] if place < len(inside) else None
-            together = later is not None and later.at - scrape.at < TOGETHER_S and later.instance != scrape.instance
-            if not together and (not found or scrape.at > found[-1]):
-                found.append(scrape.at)
-        if len(found) <= MOST_READINGS:
-            return found
-        step = (len(found) - 1) / (MOST_READINGS - 1)
-        return [found[round(i * step)] for i in range(MOST_READINGS)]
+def _moments(inside: Sequence[Scrape]) -> list[float]:
+    """When to look: at each scrape of the window, at the last of those that belong together."""
+    found: list[float] = []
+    for place, scrape in enumerate(inside, start=1):
+        later = inside[place] if place < len(inside) else None
+        together = later is not None and later.at - scrape.at < TOGETHER_S and later.instance != scrape.instance
+        if not together and (not found or scrape.at > found[-1]):
+            found.append(scrape.at)
+    if len(found) <= MOST_READINGS:
+        return found
+    step = (len(found) - 1) / (MOST_READINGS - 1)
+    return [found[round(i * step)] for i in range(MOST_READINGS)]
 
-    def nothing(self) -> Finding:
-        """Why there is no moment at all."""
-        before = [s.at for s in self.scrapes if s.at < self.start]
-        if before:
-            return self._finding("metrics.stale", last=before[-1], age_s=self.start - before[-1])
-        return self._missing()
 
-    def lacking(self, query: Query, instances: Sequence[str], at: float, fresh_s: float) -> Finding | None:
-        """The instance without which an answer for this moment would be one of a part only."""
-        first = bisect_left(self.scrapes, at - fresh_s, key=_at)
-        newest = {s.instance: s for s in self.scrapes[first : bisect_right(self.scrapes, at, key=_at)]}
+def _lacking(
+    window: Collected, query: Query, newest: Mapping[str, Scrape], instances: Sequence[str], at: float
+) -> Finding | None:
+    """The instance without which an answer for this moment would be one of a part only."""
+    for instance in instances:
+        if instance not in newest:
+            return window.finding("metrics.not-scraped", instance=instance, at=at)
+    for name in query.names or ():
+        having = {scrape.instance for scrape in newest.values() if scrape.named(name)}
+        services = {instance.partition("@")[0] for instance in having}
         for instance in instances:
-            if instance not in newest:
-                return self._finding("metrics.not-scraped", instance=instance, at=at)
-        for name in query.names or ():
-            having = {s.instance for s in newest.values() if s.named(name)}
-            services = {instance.partition("@")[0] for instance in having}
-            for instance in instances:
-                if instance not in having and instance.partition("@")[0] in services:
-                    return self._finding("metrics.partial", instance=instance, series=name, at=at)
-        return None
-
-    def left_out(self, why: Finding) -> None:
-        """This moment gave no reading."""
-        self.missing += 1
-        self.problem = self.problem or why
-
-    def take(self, at: float, answer: Answer | Finding) -> None:
-        """What a moment gave."""
-        if isinstance(answer, Finding):
-            self.left_out(answer)
-        elif not answer:
-            self.left_out(self._missing())
-        elif (reading := reading_of(at, answer)) is None:
-            self.left_out(self._finding("metrics.no-number", at=at))
-        else:
-            self.readings.append(reading)
-
-    def told(self, problem: Finding | None) -> Measured:
-        """The whole."""
-        if self.readings and problem is not None:
-            code = problem.code
-            problem = self._finding(
-                "metrics.gaps", missing=self.missing, of=self.missing + len(self.readings), why=code
-            )
-        uneven = next((r for r in self.readings if r.most is not None), None)
-        if uneven is not None:
-            problem = self._finding("metrics.disagree", at=uneven.at, least=uneven.value, most=uneven.most)
-        return Measured(
-            name=self.asked.name,
-            query=self.asked.query,
-            unit=self.asked.unit,
-            source=self.source,
-            start=self.start,
-            end=self.end,
-            readings=tuple(self.readings),
-            problem=problem,
-        )
-
-    def _missing(self) -> Finding:
-        return self._finding("metrics.missing", start=self.start, end=self.end)
-
-    def _finding(self, code: str, **values: str | float | None) -> Finding:
-        told: Values = {"query": self.asked.query, "source": self.source, **values}
-        return Finding(code=code, effect="warn", values=told)
+            if instance not in having and instance.partition("@")[0] in services:
+                return window.finding("metrics.partial", instance=instance, series=name, at=at)
+    return None

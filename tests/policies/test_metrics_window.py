@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from bot.messages import strict
+from policies.metrics.collected import Asked
 from policies.metrics.measured import Measured, Reading
 from policies.metrics.samples import Sample, Scrape
-from policies.metrics.window import MOST_READINGS, Asked, measure, reach_s
+from policies.metrics.window import MOST_READINGS, measure, reach_s
 
 RUNNING = "sum(max by (instance, dp_rank) (sglang:num_running_reqs))"
 DECODE = ("decode@gpu1",)
