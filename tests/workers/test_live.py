@@ -196,6 +196,31 @@ def test_a_server_that_cannot_start_is_unavailable_and_gives_the_folder_back(fol
         assert server.alive
 
 
+def test_a_folder_that_was_taken_away_is_said_to_be_and_nothing_starts_on_an_empty_one(folder: Path) -> None:
+    away = folder.with_name("away")
+    with EmbeddedStore(folder) as server:
+        client = connect(server.url)
+        client.set("kept", "1")
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        _wait_gone(server.pid)
+        folder.rename(away)
+        for _ in ("gone", "empty"):
+            with pytest.raises(StoreUnavailable, match="is not what it was") as said:
+                server.revive()
+            assert said.value.hint == "put the folder back: the ledger is in it"
+            folder.mkdir(exist_ok=True)
+        folder.rmdir()
+        folder.write_text("a file")
+        with pytest.raises(StoreUnavailable, match="is not what it was"):
+            server.revive()
+        folder.unlink()
+        away.rename(folder)
+        server.revive()
+        assert client.get("kept") == b"1"
+        client.close()
+
+
 def test_a_folder_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="bytes too long for a unix socket"):
         EmbeddedStore(tmp_path / ("x" * 120))
