@@ -13,7 +13,7 @@ import structlog
 
 from bot.cards.kit import Card
 from bot.cards.plan import handles
-from bot.cards.shown import digest, shown, words
+from bot.cards.shown import digest, shown
 from bot.cards.story import Story
 from bot.once import Once, Overtaken
 from bot.posting import Posted, Poster
@@ -180,7 +180,6 @@ class Narrator:
             if posted.thread_ts is None:
                 pointer = self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
                 return self._ensure_line(story, chapter, pointer, lock)
-            self._drawn.said(story.change.id, entry.seq, words(said))
         pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
         self._drawn.put(story.change.id, pointer)
         return pointer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.cards.kit import Card
+from bot.cards.shown import digest
 from bot.posting import Posted, Poster
 from bot.slack import SlackRefused, SlackUnclear
 from policies.events import Entry
@@ -25,19 +26,22 @@ class Once:
     def post(
         self, entry: Entry, card: Card, pointer: Pointer, since: float, lock: DrawingLock
     ) -> tuple[Posted, Pointer]:
-        """Post, unless an attempt that ended unclearly had posted it already. since: it cannot be older, epoch seconds.
+        """Post, unless it stands there: posted by an attempt that ended unclearly, or before the store was made anew.
+
+        since: it cannot be older, epoch seconds.
 
         The pointer is that of the entry's subject.
         """
         if lock.is_stale():
             raise Overtaken
-        if pointer.pending == entry.seq:
+        if pointer.pending == entry.seq or entry.seq <= self._drawn.blind_to():
             found = self._find(entry, pointer, since)
             if found is not None:
                 return found, pointer
         pointer = pointer.model_copy(update={"pending": entry.seq})
         self._drawn.put(entry.subject, pointer)
         posted = self._poster.post(pointer.channel, card, entry, pointer.thread_ts)
+        self._drawn.said(entry.subject, entry.seq, digest(card))
         if lock.is_stale():
             self._give_way(posted, entry, pointer, since)
         return posted, pointer

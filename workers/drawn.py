@@ -26,6 +26,7 @@ LOCK = "clawback:drawing:"
 LATER = "clawback:draw-later"
 BEGUN = "clawback:draw-begun"
 WORDS = "clawback:drawn-words:"
+BLIND = "clawback:drawn-blind"
 ONCE = "clawback:once:"
 LOCK_MS = 30_000
 RENEW_S = 8.0
@@ -117,13 +118,23 @@ class Drawn:
         with translated():
             return bool(self._redis.set(POINTER + change_id, pointer.model_dump_json(), nx=True))
 
+    def blind(self, seq: int) -> None:
+        """What was drawn of entries up to this ledger place may be unknown here: the store was made anew."""
+        with translated():
+            self._redis.set(BLIND, seq)
+
+    def blind_to(self) -> int:
+        """What `blind` kept; 0 when every drawing is known."""
+        with translated():
+            return int(self._redis.get(BLIND) or 0)
+
     def said(self, change_id: str, seq: int, digest: str) -> None:
-        """Keep with which words the line of an entry was posted, as a digest: another version may word it otherwise."""
+        """Keep how an entry was posted, as a digest of its card: another version may word it otherwise."""
         with translated():
             self._redis.hset(WORDS + change_id, str(seq), digest)
 
     def words(self, change_id: str) -> dict[int, str]:
-        """What `said` kept: ledger place of each line -> digest of its words."""
+        """What `said` kept: ledger place of each entry -> digest of what was posted for it."""
         with translated():
             found = self._redis.hgetall(WORDS + change_id)
         return {int(text_of(seq)): text_of(digest) for seq, digest in found.items()}

@@ -205,7 +205,10 @@ def _undrawn(client: redis.Redis, texts: Mapping[int, str]) -> int:
         for name, event in asked.items()
         if event.where.channel
     }
-    return sum(drawn.put_new(name, pointer) for name, pointer in pointers.items())
+    new = sum(drawn.put_new(name, pointer) for name, pointer in pointers.items())
+    if new:
+        drawn.blind(max(texts))
+    return new
 
 
 def _texts(answer: object) -> dict[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from policies.events import Asked, Entry
+from policies.events import Asked, Entry, tells_change
 from workers.audit import Copies
+
+SILENT = frozenset({"evidence_recorded"})  # what is recorded and told in no thread
 
 
 class Book:
@@ -39,6 +41,11 @@ class Book:
             for name, first in firsts.items()
             if isinstance(first.event, Asked) and first.event.where.channel
         }
+
+    def asides(self) -> list[str]:
+        """Subjects that are no changes and are told in threads."""
+        firsts = {name: entries[0].event.kind for name, entries in self._changes.items()}
+        return [name for name, kind in firsts.items() if not tells_change(kind) and kind not in SILENT]
 
     def _keep(self, entry: Entry) -> None:
         self._entries[entry.seq] = entry

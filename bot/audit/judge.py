@@ -12,7 +12,7 @@ from datetime import UTC
 
 from bot.audit.message import Me, Message
 from bot.cards.kit import Card
-from bot.cards.shown import as_sent, digest, words
+from bot.cards.shown import as_sent, digest
 from bot.terminal import plain
 from policies.events import Entry
 from policies.finding import Effect, Finding
@@ -26,26 +26,31 @@ Known = Callable[[int], Entry | None]
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One change and how it has to look.
+    """One subject of the ledger and how it has to look: a change, or what is told beside changes.
 
     before, after: where and how far it was drawn, read before and after the thread was read.
-    lines: ledger place -> the texts that its line may have; places without a line are left out.
-    said: ledger place -> digest of the words with which the line was posted, as far as that is known.
-    card: the card as it would be drawn now.
+    lines: ledger place -> how its message may look; places without one are left out. Empty: only `said` knows.
+    said: ledger place -> digest of what was posted for it, as far as that is known.
+    card: the one message that is edited as things go on, as it would be drawn now; None: there is none.
     """
 
     change: str
     first: Entry
-    lines: Mapping[int, tuple[str, ...]]
+    lines: Mapping[int, tuple[Card, ...]]
     said: Mapping[int, str]
     before: Pointer | None
     after: Pointer | None
-    card: Callable[[], Card]
+    card: Callable[[], Card] | None
 
     @property
     def cards(self) -> set[str]:
         """Timestamps under which its card may stand."""
         return {one.card_ts for one in (self.before, self.after) if one is not None and one.card_ts is not None}
+
+    def is_card(self, message: Message) -> bool:
+        """The message is the one that is edited: it carries the first entry."""
+        mine = message.claim is not None and message.claim.seq == self.first.seq
+        return mine and (self.card is not None or message.ts in self.cards)
 
     @property
     def drawn_to(self) -> int:
@@ -98,7 +103,7 @@ def _message(
     drawing = drawings.get(claim.change)
     if drawing is None:
         return [_finding("moved-line", message, change=claim.change)]
-    if claim.seq == drawing.first.seq:
+    if drawing.is_card(message):
         return _card(message, drawing, seen[claim.change])
     if claim.seq not in drawing.lines:
         return [_added(message)]
@@ -112,19 +117,29 @@ def _line(message: Message, drawing: Drawing) -> list[Finding]:
     claim = message.claim
     seq = claim.seq if claim is not None else 0
     wanted = drawing.lines[seq]
-    found = as_sent(message.text)
-    fits = next((text for text in wanted if as_sent(text) == found), None)
-    said = drawing.said.get(seq)
-    if fits is None and said == words(message.text) and message.edited_by is None:
-        fits = message.text
-    if fits is None or message.shows_more_than(fits):
-        texts = (message.text, wanted[0])
+    as_now = any(_looks_like(message, card) for card in wanted)
+    if not as_now and (_digest(message) != drawing.said.get(seq) or message.edited_by is not None):
+        texts = (message.text, wanted[0].text if wanted else "what was posted")
         return [_edited("edited-line", message, *texts, change=drawing.change, seq=seq)]
     if message.edited_by is not None:
         return [_finding("edited-back", message, "note", change=drawing.change, seq=seq, by=message.edited_by)]
-    if fits not in wanted:
+    if not as_now and wanted:
         return [_finding("other-words", message, "note", change=drawing.change, seq=seq)]
     return []
+
+
+def _looks_like(message: Message, card: Card) -> bool:
+    if card.blocks:
+        return not message.has_attachments and digest(Card(message.text, message.blocks)) == digest(card)
+    return as_sent(message.text) == as_sent(card.text) and not message.shows_more_than(card.text)
+
+
+def _digest(message: Message) -> str:
+    """Of what was posted, without what Slack lays out of a bare text."""
+    if message.has_attachments:
+        return ""
+    bare = not message.shows_more_than(message.text)
+    return digest(Card(message.text, () if bare else message.blocks))
 
 
 def _card(message: Message, drawing: Drawing, seen: _Seen) -> list[Finding]:
@@ -134,9 +149,11 @@ def _card(message: Message, drawing: Drawing, seen: _Seen) -> list[Finding]:
     found = Card(message.text, message.blocks)
     looks = digest(found)
     drawn = {one.card for one in (drawing.before, drawing.after) if one is not None}
-    if not message.has_attachments and (looks in drawn or looks == digest(drawing.card())):
+    now = drawing.card() if drawing.card is not None else None
+    if not message.has_attachments and (looks in drawn or (now is not None and looks == digest(now))):
         return []
-    return [_edited("edited-card", message, _words(found), _words(drawing.card()), change=drawing.change)]
+    wanted = _words(now) if now is not None else "what was posted"
+    return [_edited("edited-card", message, _words(found), wanted, change=drawing.change)]
 
 
 def _order(drawing: Drawing, seen: _Seen) -> list[Finding]:
@@ -156,7 +173,7 @@ def _missing(drawing: Drawing, seen: _Seen) -> list[Finding]:
         found.append(_bare("deleted-card", change=drawing.change))
     missing = [seq for seq in drawing.lines if seq not in seen.lines]
     found += [
-        _bare("deleted-line", change=drawing.change, seq=seq, text=_quoted(drawing.lines[seq][0]))
+        _bare("deleted-line", change=drawing.change, seq=seq, text=_quoted(_text(drawing.lines[seq])))
         for seq in missing
         if seq <= drawing.drawn_to
     ]
@@ -164,6 +181,10 @@ def _missing(drawing: Drawing, seen: _Seen) -> list[Finding]:
     if waiting:
         found.append(_bare("pending", "note", change=drawing.change, n=len(waiting), seq=waiting[0]))
     return found
+
+
+def _text(cards: Sequence[Card]) -> str:
+    return cards[0].text if cards else "what was posted"
 
 
 def _foreign(message: Message, me: Me) -> list[Finding]:

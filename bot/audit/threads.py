@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from bot.audit.asides import Look, look_of
 from bot.audit.book import Book
 from bot.audit.judge import Drawing, judge, stray
 from bot.audit.message import Me, Message
 from bot.audit.reading import Slack
+from bot.cards.kit import Card
 from bot.cards.shown import shown
 from bot.cards.story import Story
 from bot.posting import SKEW_S
@@ -19,7 +21,8 @@ from bot.slack import SlackRefused, SlackUnclear
 from bot.telling import story_of
 from bot.thread import line
 from policies.change import IllegalTransition
-from policies.errors import OpsError
+from policies.errors import OpsError, StoreUnavailable
+from policies.events import Entry
 from policies.finding import Finding
 from policies.fleet import Fleet
 from workers.audit import Copies
@@ -82,6 +85,11 @@ class Threads:
                 places[channel, thread_ts].append(name)
             else:
                 found += self._undrawn(name)
+        for name in self._book.asides():
+            pointer = self._copies.drawn.get(name)
+            place = (pointer.channel, pointer.thread_ts or "") if pointer is not None else ("", "")
+            if place in places or (place[1] and not only):
+                places[place].append(name)
         for place, names in places.items():
             found += self._settled(place, names)
         found += self._strays(channels)
@@ -148,7 +156,7 @@ class Threads:
         for name in before:
             try:
                 drawings[name] = self._drawing(name, before[name], after[name])
-            except (IllegalTransition, IndexError) as error:
+            except (IllegalTransition, IndexError, StoreUnavailable) as error:
                 found.append(_told("not-compared", change=name, why=str(error)))
                 skipped.add(name)
         for name in {m.claim.change for m in messages if m.claim is not None} - set(before):
@@ -160,22 +168,28 @@ class Threads:
 
     def _drawing(self, name: str, before: Pointer | None, after: Pointer | None) -> Drawing:
         entries = self._book.of(name)
-        lines: dict[int, tuple[str, ...]] = {}
-        for chapter in Story.of(entries, fleet=self._fleet).chapters():
+        lost = any(pointer.lost for pointer in (before, after) if pointer is not None)
+        look = look_of(self._door, entries) if name in self._book.asides() else self._look(entries, lost=lost)
+        said = self._copies.drawn.words(name)
+        return Drawing(name, entries[0], look.lines, said, before, after, look.card)
+
+    def _look(self, entries: tuple[Entry, ...], *, lost: bool) -> Look:
+        """How a change has to look."""
+        story = self._story(entries)
+        lines: dict[int, tuple[Card, ...]] = {}
+        for chapter in story.chapters():
             if (bare := line(chapter)) is not None:
                 # with the groups by name, or by id where that was known when it was drawn
                 named = line(replace(chapter, groups=self._handles)) if chapter.change.planned else bare
-                lines[chapter.entry.seq] = tuple(dict.fromkeys(str(text) for text in (bare, named)))
-        lost = any(pointer.lost for pointer in (before, after) if pointer is not None)
-        return Drawing(
-            change=name,
-            first=entries[0],
-            lines=lines,
-            said=self._copies.drawn.words(name),
-            before=before,
-            after=after,
-            card=lambda: shown(replace(story_of(self._door, entries), groups=self._handles), lost=lost),
-        )
+                lines[chapter.entry.seq] = tuple(Card(text) for text in dict.fromkeys((str(bare), str(named))))
+        return Look(lines, lambda: shown(replace(story, groups=self._handles), lost=lost))
+
+    def _story(self, entries: tuple[Entry, ...]) -> Story:
+        """As the narrator tells it; where the ledger's lists are damaged, from the change's own entries alone."""
+        try:
+            return story_of(self._door, entries)
+        except StoreUnavailable:
+            return Story.of(entries, fleet=self._fleet)
 
     def _undrawn(self, name: str) -> list[Finding]:
         """A change without a thread: before there is a plan or an end, there is nothing to draw."""

@@ -32,11 +32,6 @@ def digest(card: Card) -> str:
     return hashlib.sha256(body.encode()).hexdigest()
 
 
-def words(text: str) -> str:
-    """A digest of a line's text, the same as it was sent and as Slack gives it back."""
-    return hashlib.sha256(as_sent(text).encode()).hexdigest()
-
-
 def as_sent(text: str) -> str:
     """Text of a message without the links that Slack makes of bare addresses; a link with other words stays one."""
     return _LINK.sub(_address, text)

@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.asides import Asides
 from bot.audit.message import read
 from bot.audit.reading import Slack
 from bot.audit.threads import Compared, Threads
+from bot.cards.kit import Card
+from bot.cards.shown import digest
 from bot.cli import main
-from bot.posting import EVENT_TYPE
+from bot.posting import EVENT_TYPE, Poster
 from bot.slack import SlackRefused, make_client
 from policies import events as e
+from policies.suspicion import Suspicion
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
 from tests.bot.test_narrator import Desk
@@ -228,6 +232,86 @@ def test_an_edited_card_is_named(desk: Desk, what: str) -> None:
     assert codes(compare(desk)) == ["thread.edited-card"]
 
 
+def suspicion() -> Suspicion:
+    return Suspicion(
+        id="su-142",
+        change="C-142",
+        knob="TARGET_CTAS",
+        value="512",
+        was={"decode@gpu1": "512"},
+        now={"decode@gpu1": None},
+        reason="it hung",
+        owner="U0ANA",
+        at=stories.T0,
+        review_at=stories.T0 + 86_400,
+        review_s=86_400,
+    )
+
+
+def reverted() -> list[e.Event]:
+    """The end of a revert on suspicion."""
+    end = e.Succeeded(
+        knob="TARGET_CTAS",
+        order="co-restart",
+        word="revert",
+        was={"decode@gpu1": "512"},
+        now={"decode@gpu1": None},
+        took_s=160.0,
+        suspicion=suspicion(),
+    )
+    return [e.Proved(proofs={}, findings=()), end]
+
+
+def test_a_line_that_tells_of_the_change_before_is_drawn_from_it(desk: Desk) -> None:
+    desk.record(reverted())
+    desk.record(stories.succeeded(), "C-143")
+    desk.drawn_all()
+    desk.drawn_all("C-143")
+    assert "su-142" in lines(desk)[-1]["text"]
+    assert (compare(desk).problems, compare(desk).notes) == ((), ())
+
+
+def test_a_reminder_beside_a_change_is_compared_too(desk: Desk) -> None:
+    web = make_client(desk.slack.bot_token, desk.slack.base_url, timeout_s=3)
+    asides = Asides(desk.client, desk.drawn, Poster(web), desk.clock, desk.rung.append)
+    desk.record(reverted())
+    desk.drawn_all()
+    desk.now = stories.T0 + 100_000
+    assert desk.client.remind_of_suspicions() == ["su-142"]
+    assert compare(desk).problems == ()
+    asides.draw("su-142")
+    reminder = lines(desk)[-1]
+    assert reminder["metadata"]["event_payload"]["change"] == "su-142"
+    assert (compare(desk).problems, compare(desk).notes) == ((), ())
+    desk.slack.people.edit_message_behind_the_bot("C0PERF", reminder["ts"], "all is forgotten")
+    assert codes(compare(desk)) == ["thread.edited-line"]
+    desk.slack.people.delete_message("C0PERF", reminder["ts"])
+    (gone,) = compare(desk).problems
+    assert (gone.code, gone.values["change"]) == ("thread.deleted-line", "su-142")
+
+
+def test_after_a_rebuild_a_reminder_is_not_said_twice(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.narrator.CARD_WITHIN_S", 1e9)
+    web = make_client(desk.slack.bot_token, desk.slack.base_url, timeout_s=3)
+    asides = Asides(desk.client, desk.drawn, Poster(web), desk.clock, desk.rung.append)
+    desk.record(reverted())
+    desk.drawn_all()
+    desk.now = stories.T0 + 100_000
+    desk.client.remind_of_suspicions()
+    asides.draw("su-142")
+    before, client = [m["text"] for m in desk.messages()], desk.ledger.redis
+    with Archive(tmp_path) as files:
+        catch_up(files, client)
+    client.flushall()
+    rebuild(client, tmp_path, from_archive=False)
+    desk.drawn_all()
+    asides.draw("su-142")
+    assert [m["text"] for m in desk.messages()] == before
+    assert compare(desk).problems == ()
+
+
 def test_a_deleted_card_and_a_deleted_thread_are_told_apart(desk: Desk) -> None:
     line = lines(desk)[0]
     desk.slack.people.delete_message("C0PERF", card(desk)["ts"])
@@ -309,9 +393,7 @@ def test_a_line_in_the_words_of_an_earlier_version_is_a_note_unless_somebody_edi
     found = next(m for m in desk.slack.workspace.messages if m.ts == healthy(desk)["ts"])
     found.text = "prefill is well after 68.2 s"
     assert codes(compare(desk)) == ["thread.edited-line"]
-    from bot.cards.shown import words
-
-    desk.drawn.said("C-142", seq, words(found.text))
+    desk.drawn.said("C-142", seq, digest(Card(found.text)))
     compared = compare(desk)
     assert compared.problems == ()
     assert [one.code for one in compared.notes] == ["thread.other-words"]
