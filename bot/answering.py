@@ -11,7 +11,7 @@ import structlog
 from slack_sdk import WebClient
 
 from bot.cards.kit import Card
-from bot.heard import HeardAction, HeardCommand, HeardMention
+from bot.heard import AnyHeard, HeardAction, HeardCommand
 from bot.slack import SlackRefused, SlackUnclear, call, is_loopback
 
 log = structlog.get_logger(__name__)
@@ -20,7 +20,7 @@ TIMEOUT_S = 10.0
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Whom to trust, read once: reading it takes longer than the answer (20 ms)."""
     return httpx.create_ssl_context()
 
@@ -31,9 +31,10 @@ class Answerer:
     def __init__(self, client: WebClient) -> None:
         self._client = client
 
-    def answer(self, heard: HeardCommand | HeardAction | HeardMention, card: Card) -> bool:
+    def answer(self, heard: AnyHeard, card: Card) -> bool:
         """Say it to the asker; False when it could not be said."""
-        if not isinstance(heard, HeardMention) and heard.response_url and self._respond(heard.response_url, card):
+        by_url = isinstance(heard, HeardCommand | HeardAction) and heard.response_url
+        if by_url and self._respond(by_url, card):
             return True
         thread_ts = None if isinstance(heard, HeardCommand) else heard.thread_ts
         return self._ephemeral(heard.channel, heard.user, thread_ts, card)
@@ -53,7 +54,7 @@ class Answerer:
         try:
             # the environment's proxy settings are for other machines
             answer = httpx.post(
-                url, json=body, timeout=TIMEOUT_S, trust_env=not is_loopback(url), verify=_certificates()
+                url, json=body, timeout=TIMEOUT_S, trust_env=not is_loopback(url), verify=certificates()
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.warning("response_url gave no answer", error=type(error).__name__)

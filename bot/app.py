@@ -24,10 +24,12 @@ from slack_bolt.authorization import AuthorizeResult
 from bot.answering import Answerer
 from bot.cards.answers import told
 from bot.cards.buttons import PREFIX
-from bot.heard import HeardAction, HeardCommand, HeardMention, action_of, command_of, mention_of
+from bot.cards.form import CALLBACK, KNOB
+from bot.heard import AnyHeard, action_of, command_of, mention_of
 from bot.manifest import COMMANDS, MENTION, PEOPLE
 from bot.messages import say
 from bot.slack import is_loopback, make_client
+from bot.submission import Errors
 from policies.errors import OpsError, StoreUnavailable
 from workers.inbox import Inbox
 from workers.queue import Doorbell
@@ -44,7 +46,10 @@ EXIT_SILENT = 75  # EX_TEMPFAIL: start me again
 
 
 class Ear:
-    """Puts what Slack sends into the inbox and rings for it. `noted` is told the kind and the seconds it took."""
+    """Puts what Slack sends into the inbox and rings for it. `noted` is told the kind and the seconds it took.
+
+    forms: reads a form that was sent; fields that are wrong are told with the acknowledgement.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,9 @@ class Ear:
         doorbell: Doorbell,
         answerer: Answerer,
         noted: Callable[[str, float], object] = lambda _kind, _took_s: None,
+        forms: Callable[[dict[str, Any]], tuple[str, AnyHeard] | Errors] = lambda _body: {},
     ) -> None:
+        self._forms = forms
         self._inbox = inbox
         self._doorbell = doorbell
         self._answerer = answerer
@@ -88,6 +95,16 @@ class Ear:
         if problem is not None and found is not None:
             self._answerer.answer(found[1], told(problem))
 
+    def form(self, ack: Ack, body: dict[str, Any]) -> None:
+        """A form. What is wrong with it, or that it cannot be recorded, is said at its fields, and it stays open."""
+        began = time.perf_counter()
+        found = self._forms(body)
+        wrong = found if isinstance(found, dict) else {}
+        if not isinstance(found, dict) and (problem := self._record(*found)) is not None:
+            wrong = {KNOB: problem}
+        ack(response_action="errors", errors=wrong) if wrong else ack()
+        self._noted("form", time.perf_counter() - began)
+
     def people(self, ack: Ack, body: dict[str, Any]) -> None:
         """A group or a person changed: answers that are kept about them are dropped, in every process."""
         ack()
@@ -99,7 +116,7 @@ class Ear:
                 "change of people not counted", event=(body.get("event") or {}).get("type"), error=error.message
             )
 
-    def _record(self, key: str, heard: HeardCommand | HeardAction | HeardMention) -> str | None:
+    def _record(self, key: str, heard: AnyHeard) -> str | None:
         """Why it could not be recorded; None when it was, now or before."""
         try:
             received = self._inbox.put(key, heard.model_copy(update={"put_at": time.time()}).model_dump(mode="json"))
@@ -134,6 +151,7 @@ def build_app(bot_token: str, api_url: str, ear: Ear, *, signing_secret: str | N
     for command in COMMANDS:
         app.command(command)(ear.command)
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(ear.action)
+    app.view(CALLBACK)(ear.form)
     app.event(MENTION)(ear.mention)
     for event in PEOPLE:
         app.event(event)(ear.people)

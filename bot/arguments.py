@@ -55,6 +55,14 @@ class Arguments:
         self._plain(word)
         return self._fold(word.bare)
 
+    def keyword(self, word: str) -> bool:
+        """Whether the next word is this one, in any case; it is taken then."""
+        if self._peek() != word:
+            return False
+        self._plain(self._take())
+        self._fold(word)
+        return True
+
     def knob(self) -> str:
         """NAME, without a value."""
         word = self._name_word()

@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter
 
 from policies.model import Model
 
+MOST_FILES = 20
 MOST_TEXT = 8000  # of what somebody typed; a longer text is refused by the grammar anyway
 
 
@@ -17,8 +18,15 @@ class Heard(Model):
     put_at: float | None = None
 
 
+class HeardFile(Model):
+    """A file that came with a mention."""
+
+    id: str
+    name: str
+
+
 class HeardCommand(Heard):
-    """`/knob ...`. Slash commands cannot be given in threads."""
+    """`/knob ...`. Slash commands cannot be given in threads. trigger_id: opens a form, for 3 s and once."""
 
     kind: Literal["command"] = "command"
     command: str
@@ -27,6 +35,7 @@ class HeardCommand(Heard):
     team: str
     channel: str
     response_url: str
+    trigger_id: str = ""
 
 
 class HeardAction(Heard):
@@ -41,6 +50,7 @@ class HeardAction(Heard):
     message_ts: str
     thread_ts: str | None
     response_url: str
+    trigger_id: str = ""
 
 
 class HeardMention(Heard):
@@ -53,11 +63,30 @@ class HeardMention(Heard):
     channel: str
     ts: str
     thread_ts: str | None
+    files: tuple[HeardFile, ...] = ()
 
 
-HEARD: TypeAdapter[HeardCommand | HeardAction | HeardMention] = TypeAdapter(
-    Annotated[HeardCommand | HeardAction | HeardMention, Field(discriminator="kind")]
-)
+class HeardForm(Heard):
+    """The form of `evidence add`, filled in. `a` and `b` are ids of files; `baseline` None: unset."""
+
+    kind: Literal["form"] = "form"
+    user: str
+    team: str
+    channel: str
+    thread_ts: str | None
+    knob: str
+    value: str
+    baseline: str | None
+    metric: str
+    interleaved: bool
+    correctness: str | None
+    note: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+
+
+AnyHeard = HeardCommand | HeardAction | HeardMention | HeardForm
+HEARD: TypeAdapter[AnyHeard] = TypeAdapter(Annotated[AnyHeard, Field(discriminator="kind")])
 
 
 def command_of(body: dict[str, Any]) -> tuple[str, HeardCommand]:
@@ -69,6 +98,7 @@ def command_of(body: dict[str, Any]) -> tuple[str, HeardCommand]:
         team=str(body.get("team_id", "")),
         channel=str(body.get("channel_id", "")),
         response_url=str(body.get("response_url", "")),
+        trigger_id=str(body.get("trigger_id", "")),
     )
     return f"command:{body.get('trigger_id', '')}", heard
 
@@ -88,6 +118,7 @@ def action_of(body: dict[str, Any], action: dict[str, Any]) -> tuple[str, HeardA
         message_ts=message_ts,
         thread_ts=container.get("thread_ts") or message.get("thread_ts"),
         response_url=str(body.get("response_url", "")),
+        trigger_id=str(body.get("trigger_id", "")),
     )
     key = ":".join(("action", message_ts, heard.action_id, heard.user, str(action.get("action_ts", ""))))
     return key, heard
@@ -96,8 +127,9 @@ def action_of(body: dict[str, Any], action: dict[str, Any]) -> tuple[str, HeardA
 def mention_of(body: dict[str, Any]) -> tuple[str, HeardMention] | None:
     """An app_mention event; None for one that no person wrote."""
     event = body.get("event") or {}
-    if event.get("bot_id") or event.get("subtype") or not event.get("user"):
+    if event.get("bot_id") or event.get("subtype") not in {None, "file_share"} or not event.get("user"):
         return None
+    files = [file for file in event.get("files") or () if isinstance(file, dict) and file.get("id")]
     heard = HeardMention(
         text=str(event.get("text") or "")[:MOST_TEXT],
         user=str(event["user"]),
@@ -105,5 +137,6 @@ def mention_of(body: dict[str, Any]) -> tuple[str, HeardMention] | None:
         channel=str(event.get("channel", "")),
         ts=str(event.get("ts", "")),
         thread_ts=event.get("thread_ts"),
+        files=tuple(HeardFile(id=str(f["id"]), name=str(f.get("name") or "")[:200]) for f in files[:MOST_FILES]),
     )
     return f"event:{body.get('event_id', '')}", heard

@@ -11,20 +11,21 @@ from collections.abc import Callable
 import structlog
 
 from bot.answering import Answerer
-from bot.cards import answers, buttons
+from bot.cards import answers, buttons, form
 from bot.cards.kit import Card
 from bot.cards.suspicion import settled
+from bot.evidence_desk import EvidenceDesk
 from bot.grammar import ParseError, Reading, parse, parse_slash, render
-from bot.heard import HEARD, Heard, HeardAction, HeardCommand, HeardMention
+from bot.heard import HEARD, AnyHeard, Heard, HeardAction, HeardCommand, HeardForm, HeardMention
 from bot.identity import Identity
 from bot.markup import Markup
 from bot.messages import say, sentence
 from bot.names import Names
+from bot.places import trouble
 from bot.questions import Asked, Looking, Questions
-from bot.slack import SlackRefused, SlackUnclear
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
-from policies.intents import Act, Actor, Command, Intent, Where
+from policies.intents import Act, Actor, Command, EvidenceAdd, EvidenceOf, Intent, Where
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
@@ -47,7 +48,9 @@ class Hearing:
         answerer: Answerer,
         looks: Callable[[], Looking],
         clock: Callable[[], float],
+        desk: EvidenceDesk,
     ) -> None:
+        self._desk = desk
         self._client = client
         self._inbox = inbox
         self._drawn = drawn
@@ -72,12 +75,13 @@ class Hearing:
                 return
             if self._drawn.noted(f"heard-{inbox_id}") is None:
                 card = self._card(inbox_id, heard)
-                if self._drawn.once(f"answer-{inbox_id}"):
+                if card is not None and self._drawn.once(f"answer-{inbox_id}"):
                     self._answerer.answer(heard, card)
                 self._drawn.note(f"heard-{inbox_id}", "1")
             self._inbox.done(inbox_id)
 
-    def _card(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
+    def _card(self, inbox_id: str, heard: AnyHeard) -> Card | None:
+        """The answer; None: what was done shows itself."""
         try:
             return self._answer(inbox_id, heard)
         except StoreUnavailable:
@@ -92,10 +96,16 @@ class Hearing:
                 return answers.told(say("error.late", change=change_id, reference=reference))
             return answers.told(say("error.unexpected", reference=reference))
 
-    def _answer(self, inbox_id: str, heard: HeardCommand | HeardAction | HeardMention) -> Card:
+    def _answer(self, inbox_id: str, heard: AnyHeard) -> Card | None:
+        if isinstance(heard, HeardForm):
+            self._forget()
+            sender = self._identity.identify(heard.user, heard.team, deciding=True)
+            return answers.told(sentence(sender)) if isinstance(sender, Finding) else self._desk.record(heard, sender)
         reading: Reading | None = None
         if isinstance(heard, HeardAction):
             command: Command | buttons.Details | buttons.GiveBack | None = buttons.read(heard.action_id, heard.value)
+            if heard.action_id == form.OPEN:
+                command = EvidenceAdd()
             if command is None:
                 return answers.told(say("click.unreadable"))
         else:
@@ -114,6 +124,10 @@ class Hearing:
             return self._questions.details(command.change, command.digest)
         if isinstance(command, buttons.GiveBack):
             return self._give_back(inbox_id, command.suspicion, actor, heard)
+        if isinstance(command, EvidenceAdd):
+            return self._desk.open(heard, actor)
+        if isinstance(command, EvidenceOf):
+            return self._desk.about(command.knob, heard)
         if isinstance(command, Asked):
             return self._questions.answer(command, actor)
         return self._ask(inbox_id, command, actor, heard, reading)
@@ -172,19 +186,13 @@ class Hearing:
 
     def _channel_problem(self, channel: str) -> Markup | None:
         """Why a plan cannot be shown where it is asked for; None when it can, or when Slack does not say."""
-        try:
-            found = self._answerer.channel(channel)
-        except SlackRefused as error:
-            return say("asked.not-here") if error.error in {"channel_not_found", "not_in_channel"} else None
-        except SlackUnclear as error:
-            log.warning("channel not checked", channel=channel, error=error.message)
-            return None
-        if found.get("is_archived"):
-            return say("asked.archived")
-        if found.get("is_ext_shared") or found.get("is_org_shared"):
-            return say("asked.shared-channel")
-        if not found.get("is_im") and found.get("is_member") is False:
-            return say("asked.not-here")
+        match trouble(self._answerer, channel):
+            case "not-here":
+                return say("asked.not-here")
+            case "archived":
+                return say("asked.archived")
+            case "shared":
+                return say("asked.shared-channel")
         return None
 
     def _age_s(self, heard: Heard) -> float:

@@ -8,12 +8,16 @@ from functools import cached_property
 
 from bot.answering import Answerer
 from bot.asides import Asides
+from bot.downloading import Downloader
+from bot.evidence_desk import EvidenceDesk
+from bot.exhibits import Exhibits, is_exhibit
 from bot.hearing import Hearing
 from bot.identity import Identity
 from bot.narrator import Narrator
 from bot.posting import Poster
 from bot.settings import Settings
 from bot.slack import make_client
+from bot.uploading import Uploader
 from workers.drawn import Drawn
 from workers.wiring import Wiring
 
@@ -40,6 +44,14 @@ class Jobs:
             Answerer(client),
             lambda: self.wiring.looks,
             self.wiring.clock,
+            EvidenceDesk(
+                self.wiring.client,
+                Drawn(self.wiring.redis),
+                client,
+                Downloader(client),
+                self.ring_exhibit,
+                self.wiring.clock,
+            ),
         )
 
     @cached_property
@@ -54,13 +66,28 @@ class Jobs:
         client = make_client(self.settings.secret("SLACK_BOT_TOKEN"), self.settings.api_url)
         return Asides(self.wiring.client, Drawn(self.wiring.redis), Poster(client), self.wiring.clock, self.ring_draw)
 
+    @cached_property
+    def exhibits(self) -> Exhibits:
+        """The job `draw` of a record of evidence at a place."""
+        client = make_client(self.settings.secret("SLACK_BOT_TOKEN"), self.settings.api_url)
+        drawn = Drawn(self.wiring.redis)
+        return Exhibits(self.wiring.client, drawn, Poster(client), Uploader(client), self.wiring.clock)
+
     def draw(self, subject: str) -> None:
-        """The job `draw`: a change by the narrator, anything else beside it."""
-        (self.narrator if subject.startswith("C-") else self.asides).draw(subject)
+        """The job `draw`: a record at a place, a change by the narrator, anything else beside it."""
+        if is_exhibit(subject):
+            self.exhibits.draw(subject)
+        else:
+            (self.narrator if subject.startswith("C-") else self.asides).draw(subject)
 
     def ring_draw(self, change_id: str) -> None:
         """Have a change drawn."""
         self.wiring.doorbell.ring("narrate", "draw", change_id)
+
+    def ring_exhibit(self, name: str) -> None:
+        """Have a record shown; it is due even if its bell gets lost."""
+        Drawn(self.wiring.redis).later(name, self.wiring.clock())
+        self.ring_draw(name)
 
     @property
     def table(self) -> dict[str, Callable[[str], object]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import structlog
 from pydantic import SecretStr
 
+from bot import submission
 from bot.answering import Answerer
 from bot.app import Ear, Socket, build_app
 from bot.http import Events, HttpServer, build_http
@@ -40,7 +42,7 @@ def listen(settings: Settings, wiring: Wiring, quick_url: SecretStr, ending: thr
         log.warning("store is away", error=error.message)  # Slack is heard all the same, and told so
     meter = Meter(quick)
     answerer = Answerer(make_client(bot_token, settings.api_url))
-    ear = Ear(Inbox(quick), Doorbell(quick), answerer, meter.heard)
+    ear = Ear(Inbox(quick), Doorbell(quick), answerer, meter.heard, partial(submission.read, fleet=wiring.fleet))
     try:
         if mode == "http":
             secret = settings.secret("SLACK_SIGNING_SECRET")

@@ -26,6 +26,8 @@ SCOPES: Mapping[str, str] = {
     "groups:history": "finding its own messages again in private channels",
     "channels:read": "whether a public channel is shared with others",
     "groups:read": "whether a private channel is shared with others",
+    "files:write": "pictures of evidence",
+    "files:read": "result files that people hand over, and whether a picture came to be shown",
     "users:read": "who asks and who approves",
     "usergroups:read": "who is in a group that a role names",
 }

@@ -10,7 +10,7 @@ from slack_sdk import WebClient
 
 from bot.cards.kit import Card
 from bot.groups import UserGroups
-from bot.slack import call
+from bot.slack import SlackRefused, SlackUnclear, call
 from policies.events import Entry
 
 EVENT_TYPE = "clawback_event"
@@ -123,6 +123,15 @@ class Poster:
             cursor = (answer.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
                 return
+
+
+def permalink(client: WebClient, channel: str, ts: str) -> str | None:
+    """The address of a message; None when it is gone, or Slack gives none."""
+    try:
+        found = call("chat.getPermalink", client.chat_getPermalink, channel=channel, message_ts=ts).get("permalink")
+    except (SlackRefused, SlackUnclear):
+        return None
+    return found if isinstance(found, str) and found.startswith("https://") and not set(found) & set("<>|") else None
 
 
 def payload(entry: Entry) -> dict[str, str | int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
-from bot.cards import answers
+from bot.cards import answers, evidences
 from bot.cards.details import details_card
 from bot.cards.kit import Card
 from bot.cards.story import Story
@@ -13,7 +13,7 @@ from bot.cards.suspicion import reclaim_card
 from bot.commands import help_lines
 from bot.messages import say
 from bot.telling import story_of
-from policies.intents import Actor, Help, ListKnobs, Reclaim, ShowKnob, Status, Verify
+from policies.intents import Actor, EvidenceOf, Help, ListKnobs, Reclaim, ShowKnob, Status, Verify
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
 
@@ -24,7 +24,7 @@ ASKING = {
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})
-Asked = Verify | ListKnobs | ShowKnob | Status | Reclaim | Help
+Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Reclaim | Help
 
 
 class Looking(Protocol):
@@ -60,6 +60,8 @@ class Questions:
                 return answers.listed(self._looks().list_knobs(question.scope))
             case ShowKnob():
                 return answers.shown(self._looks().show(question.knob), self._clock())
+            case EvidenceOf():
+                return evidences.about(question.knob, self._client.evidence(question.knob), self._clock(), {})
             case Status():
                 return self._status(question)
             case Reclaim():

@@ -115,6 +115,19 @@ class ShowKnob(Model):
     knob: str
 
 
+class EvidenceOf(Model):
+    """`evidence NAME`: what is recorded of a knob, and how well it is known."""
+
+    kind: Literal["evidence"] = "evidence"
+    knob: str
+
+
+class EvidenceAdd(Model):
+    """`evidence add`: the form in which result files are handed over."""
+
+    kind: Literal["evidence_add"] = "evidence_add"
+
+
 class Status(Model):
     """`status [CHANGE]`."""
 
@@ -147,7 +160,7 @@ class Reclaim(Model):
     kind: Literal["reclaim"] = "reclaim"
 
 
-Question = Annotated[Verify | ListKnobs | ShowKnob | Status | Help | Reclaim, Field(discriminator="kind")]
+Question = Annotated[Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | Reclaim, Field(discriminator="kind")]
 Command = Annotated[
     SetKnob
     | RestoreKnob
@@ -157,6 +170,8 @@ Command = Annotated[
     | Verify
     | ListKnobs
     | ShowKnob
+    | EvidenceOf
+    | EvidenceAdd
     | Status
     | Help
     | Reclaim

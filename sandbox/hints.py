@@ -31,12 +31,17 @@ HINTS: PageHints = {
         "restore": "bring back a value that was live before and was taken away",
         "set": "give a knob a new value; dry only shows the plan",
         "unset": "take a knob out of the environment",
+        "evidence": (
+            "what is recorded of a knob's worth, judged, with pictures; add opens a form for result files, also for"
+            " files that are dropped here with a mention of the app"
+        ),
         "reclaim": "what was taken away on suspicion, what that costs, and how to get it back",
         "verify": "how far it is proven that a knob is live, on every instance; changes nothing",
         **CHANGES,
     },
     "/knob restore": {f"{KNOB}=512": "", **NAME},
     "/knob set": {f"{KNOB}=512": ""},
+    "/knob evidence": {**NAME, "add": "a form for result files"},
     **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify")},
     "/knob *": {"on": "a service, a host or service@host", **OPTIONS, "citing": "readings that support it", **ORDERS},
     "/deploy": {"restart": "restart a service, a host's services or service@host, and change no value", **CHANGES},

@@ -128,6 +128,11 @@ class Drawn:
         with translated():
             return int(self._redis.get(BLIND) or 0)
 
+    def forget(self, change_id: str) -> None:
+        """Drop the pointer: what it pointed to is gone."""
+        with translated():
+            self._redis.delete(POINTER + change_id)
+
     def said(self, change_id: str, seq: int, digest: str) -> None:
         """Keep how an entry was posted, as a digest of its card: another version may word it otherwise."""
         with translated():

@@ -13,6 +13,7 @@ from bot.cli.evidence_lines import judgement_document, judgement_lines, run_docu
 from bot.cli.evidence_plot import plot as draw_plot
 from bot.cli.evidence_plot import plot_option
 from bot.cli.evidence_record import list_records, record
+from bot.cli.evidence_show import show
 from bot.cli.output import emit
 from policies.abtest.judge import Question
 from policies.abtest.judge import judge as judge_runs
@@ -110,3 +111,4 @@ def _problem(problem: Problem) -> JsonValue:
 
 command.add_command(record)
 command.add_command(list_records)
+command.add_command(show)

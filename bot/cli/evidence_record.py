@@ -14,6 +14,8 @@ from pydantic import JsonValue
 
 from bot.cli.evidence_files import Arms, given, given_arm
 from bot.cli.evidence_lines import judgement_lines, plain
+from bot.cli.evidence_plot import plot_option
+from bot.cli.evidence_show import draw_newest
 from bot.cli.output import emit
 from policies.errors import SettingsError
 from policies.evidence import Draft, Record, remarks
@@ -140,9 +142,13 @@ def _store(terminal: Terminal, fleet: Fleet, draft: Draft, *, as_json: bool) -> 
 
 @click.command(name="list")
 @click.option("--knob", default=None, help="Only this knob.")
+@plot_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: records.")
-def list_records(knob: str | None, *, as_json: bool) -> None:
-    """List the records, oldest first: class, each load with its interval and n, who and when."""
+def list_records(knob: str | None, plot: Path | None, *, as_json: bool) -> None:
+    """List the records, oldest first: class, each load with its interval and n, who and when.
+
+    With --plot the newest one that has runs is drawn.
+    """
     from bot.cli.store import open_from_terminal  # as above
     from bot.terminal import names_of
 
@@ -152,6 +158,7 @@ def list_records(knob: str | None, *, as_json: bool) -> None:
     lines = [line_of(r, name_of(r.by)) for r in records] or ["no evidence is recorded"]
     documents: list[JsonValue] = [{**r.model_dump(mode="json"), "class": r.klass} for r in records]
     emit({"records": documents}, as_json, lines)
+    draw_newest(records, plot)
 
 
 def line_of(found: Record, by: str) -> str:

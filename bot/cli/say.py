@@ -13,11 +13,12 @@ from bot.cli import talk
 from bot.cli.output import emit
 from bot.following import decided
 from bot.grammar import Reading, parse
+from bot.messages import say
 from bot.names import Names
 from bot.questions import Asked
-from bot.terminal import lines_of
+from bot.terminal import lines_of, plain
 from policies.errors import NotFound
-from policies.intents import Act, Intent, Verify, Where
+from policies.intents import Act, EvidenceAdd, Intent, Verify, Where
 
 
 @click.command(name="say")
@@ -39,6 +40,8 @@ def command(text: str, pose: str | None, *, wait: bool, yes: bool, as_json: bool
         talk.act(terminal, reading.command, wait=wait, yes=yes)
     if isinstance(reading.command, Asked):
         _answer(terminal, reading.command)
+    if isinstance(reading.command, EvidenceAdd):
+        _only_in_slack(as_json=as_json)
     _ask(terminal, reading.command, text, reading.normalised, wait=wait, yes=yes)
 
 
@@ -47,6 +50,14 @@ def _unreadable(reading: Reading, *, as_json: bool) -> NoReturn:
     message, hint, code = (error.message, error.hint, error.code) if error else ("nothing was said", "", "empty")
     emit({"error": {"code": code, "message": message, "hint": hint}}, as_json, [])
     click.echo(f"clawback: {message}\n  {hint}", err=True)
+    sys.exit(1)
+
+
+def _only_in_slack(*, as_json: bool) -> NoReturn:
+    """A form: a terminal has a command of its own for it."""
+    said = plain(say("form.only-in-slack"), str)
+    emit({"error": {"code": "only-in-slack", "message": said, "hint": ""}}, as_json, [])
+    click.echo(f"clawback: {said}", err=True)
     sys.exit(1)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bot.commands import (
     acts,
+    evidence,
     help,  # noqa: A004 - named after the words, as are the others
     list,  # noqa: A004
     reclaim,
@@ -35,6 +36,7 @@ COMMANDS: tuple[CommandWord, ...] = (
     verify.COMMAND,
     list.COMMAND,
     show.COMMAND,
+    evidence.COMMAND,
     status.COMMAND,
     *acts.COMMANDS,
     help.COMMAND,

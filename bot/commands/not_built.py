@@ -5,7 +5,7 @@ from __future__ import annotations
 DEPLOY_A_REF = "/deploy SERVICE REF"
 # family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
-    "/knob": ("why", "history", "evidence", "try"),
+    "/knob": ("why", "history", "try"),
     "/deploy": ("deploy", "rollback", "log", "lock", "unlock"),
     "/cause": ("cause", "why", "dispute"),
 }

@@ -13,7 +13,7 @@ from slack_bolt import Ack
 
 from bot.answering import Answerer
 from bot.app import Ear, Socket, build_app
-from bot.heard import HEARD, HeardAction, HeardCommand, HeardMention
+from bot.heard import HEARD, AnyHeard, HeardAction, HeardCommand, HeardMention
 from bot.slack import make_client
 from sandbox.slack import Fault, SlackSandbox
 from sandbox.slack.faults import FaultKind
@@ -58,7 +58,7 @@ def listening(store: Store, slack: SlackSandbox) -> Iterator[Listening]:
         yield bot
 
 
-def heard(bot: Listening) -> list[HeardCommand | HeardAction | HeardMention]:
+def heard(bot: Listening) -> list[AnyHeard]:
     return [HEARD.validate_python(bot.inbox.get(item)) for item in bot.inbox.waiting()]
 
 

@@ -219,6 +219,16 @@ def test_a_line_in_the_thread_of_another_change_is_out_of_place(desk: Desk) -> N
     assert codes(compare(desk)) == ["thread.moved-line"]
 
 
+def test_a_record_that_is_shown_in_the_thread_of_a_change_is_no_line_of_it(desk: Desk) -> None:
+    record = stories.record()
+    entry = desk.ledger.append(record.id, e.EvidenceRecorded(record=record), expect_version=0)
+    forge(desk, "evidence ab-17", {"change": record.id, "seq": entry.seq, "hash": entry.hash})
+    forge(desk, "evidence ab-17", {"change": record.id, "seq": entry.seq, "hash": entry.hash}, thread=False)
+    assert codes(compare(desk)) == []
+    forge(desk, "evidence ab-17", {"change": record.id, "seq": entry.seq, "hash": "f" * 64})
+    assert codes(compare(desk)) == ["thread.unknown-entry"]
+
+
 @pytest.mark.parametrize("what", ["text and blocks", "one block", "a button"])
 def test_an_edited_card_is_named(desk: Desk, what: str) -> None:
     found = next(m for m in desk.slack.workspace.messages if m.ts == card(desk)["ts"])

@@ -26,6 +26,7 @@ from policies.fleet import Fleet
 from policies.intents import Actor
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
+from tests.bot.desks import desk
 from tests.bot.test_hearing import FakeLooks
 from tests.conftest import Store
 from tests.shared import shared
@@ -109,7 +110,8 @@ class Desk:
         self.inbox = Inbox(store.redis)
         identity, answerer = Identity(web, the_fleet), Answerer(web)
         drawn = Drawn(store.redis)
-        self.hearing = Hearing(self.client, self.inbox, drawn, identity, answerer, FakeLooks, lambda: self.now)
+        at = desk(self.client, store, web, lambda: self.now)
+        self.hearing = Hearing(self.client, self.inbox, drawn, identity, answerer, FakeLooks, lambda: self.now, at)
 
     def change(self, when: str, asks: str) -> str:
         """A new change in that state."""

@@ -18,6 +18,8 @@ from bot.words import quote, split
 from policies.intents import (
     Act,
     Command,
+    EvidenceAdd,
+    EvidenceOf,
     Help,
     ListKnobs,
     Reclaim,
@@ -71,6 +73,8 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),
     st.builds(ShowKnob, knob=NAME),
+    st.builds(EvidenceOf, knob=NAME.filter(lambda name: name.lower() != "add")),
+    st.builds(EvidenceAdd),
     st.builds(Status, change=st.none() | CHANGE),
     st.builds(Help, command=st.none() | st.sampled_from(["set", "restore", "confirm", "help"])),
     st.builds(Act, kind=st.just("confirm"), change=CHANGE, order=maybe_order),

@@ -18,6 +18,7 @@ from policies.fleet import Match, Rule
 from policies.intents import Act, Actor, Restart
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
+from tests.bot.desks import desk
 from tests.conftest import Store
 from workers.client import Client
 from workers.drawn import Drawn
@@ -75,6 +76,7 @@ class Room:
             Answerer(web),
             lambda: self.looks,
             lambda: self.now,
+            desk(self.client, store, web, lambda: self.now),
         )
         self._count = 0
 
@@ -403,7 +405,9 @@ def test_a_worker_that_ends_right_after_the_change_was_recorded_leaves_nothing_t
     web = make_client(room.slack.bot_token, room.slack.base_url, timeout_s=3)
     ending = Ending(room.ledger, Doorbell(store.redis), room.client.fleet, lambda: room.now)
     identity, answerer = Identity(web, room.client.fleet), Answerer(web)
-    dying = Hearing(ending, room.inbox, Drawn(store.redis), identity, answerer, lambda: room.looks, lambda: room.now)
+    at = desk(ending, store, web, lambda: room.now)
+    drawn = Drawn(store.redis)
+    dying = Hearing(ending, room.inbox, drawn, identity, answerer, lambda: room.looks, lambda: room.now, at)
     url = room.slack.tickets.new_response_url("commands", "C0PERF", "U0ANA")
     text = "set TARGET_CTAS=512"
     heard = HeardCommand(command="/knob", text=text, user="U0ANA", team="T0SANDBOX", channel="C0PERF", response_url=url)
@@ -424,7 +428,8 @@ def test_a_group_that_changed_is_read_anew_by_every_worker_that_hears(room: Room
     web = make_client(room.slack.bot_token, room.slack.base_url, timeout_s=3)
     client = Client(room.ledger, Doorbell(store.redis), fleet, lambda: room.now)
     identity, answerer, drawn = Identity(web, fleet), Answerer(web), Drawn(store.redis)
-    room.hearing = Hearing(client, room.inbox, drawn, identity, answerer, lambda: room.looks, lambda: room.now)
+    at = desk(client, store, web, lambda: room.now)
+    room.hearing = Hearing(client, room.inbox, drawn, identity, answerer, lambda: room.looks, lambda: room.now, at)
     assert "set NAME=VALUE" not in room.command("/knob help", user="U0CYD")
     group.users.append("U0CYD")
     assert "set NAME=VALUE" not in room.command("/knob help", user="U0CYD")

@@ -14,7 +14,7 @@ import pytest
 
 from bot.answering import Answerer
 from bot.app import Ear, build_app
-from bot.heard import HEARD, HeardAction, HeardCommand, HeardMention
+from bot.heard import HEARD, AnyHeard, HeardCommand
 from bot.http import MOST_BODY_BYTES, Events, HttpServer, address, build_http
 from bot.metrics import Meter
 from bot.readiness import Readiness
@@ -54,7 +54,7 @@ class Room:
         slack.http.request_url = f"{self.url}/slack/events"
         slack.http.retry_delays_s = (0.0, 0.0, 0.0)
 
-    def heard(self) -> list[HeardCommand | HeardAction | HeardMention]:
+    def heard(self) -> list[AnyHeard]:
         return [HEARD.validate_python(self.inbox.get(item)) for item in self.inbox.waiting()]
 
     def post(

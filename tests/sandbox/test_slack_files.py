@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from typing import Any
+from urllib.error import HTTPError
 
 import httpx
 import pytest
 from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError, SlackRequestError
+from slack_sdk.errors import SlackApiError
 
 from sandbox.slack import Fault, PersonError, SlackSandbox
 from sandbox.slack.records import Json
@@ -163,7 +164,7 @@ def test_the_upload_address_takes_what_was_announced_once(room: Room) -> None:
     assert httpx.post(url, files={"file": ("a.png", PNG)}, trust_env=False).text == "OK - 48"
     assert httpx.post(url, content=PNG, trust_env=False).status_code == 404
     room.sandbox.faults.add(Fault("server_error", "upload_url", status=502))
-    with pytest.raises(SlackRequestError, match="502"):
+    with pytest.raises(HTTPError, match="502"):
         room.client.files_upload_v2(file=PNG, filename="x.png")
 
 

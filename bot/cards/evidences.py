@@ -1,0 +1,54 @@
+"""All that is recorded of a knob, newest first, for a question; and one record for everybody in a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.cards.evidence import one
+from bot.cards.kit import Block, Card, context, made, section
+from bot.markup import Markup, joined
+from bot.messages import say
+from policies.evidence import Record
+
+MOST_FILES = 8
+MOST_NOTE = 300
+
+
+def about(knob: str, records: Sequence[Record], at: float, shown: Mapping[str, Markup]) -> Card:
+    """The answer to `evidence NAME`. shown: record -> a line about its pictures."""
+    if not records:
+        return made(say("evidence.nothing", knob=knob), [section(say("evidence.nothing", knob=knob))])
+    head = say("evidence.about", knob=knob, n=len(records))
+    body: list[Block] = [section(f"*{head}*")]
+    texts: list[str] = [head]
+    for record in sorted(records, key=lambda r: (r.at, r.id), reverse=True):
+        main, small = _told(record, at)
+        if record.id in shown:
+            small.append(shown[record.id])
+        body += [section(*main), context(*small)]
+        texts += [*main, *small]
+    return made("\n".join(texts), body)
+
+
+def exhibit(record: Record, at: float, problem: str = "") -> Card:
+    """One record for a channel; its pictures stand below. problem: why they do not."""
+    main, small = _told(record, at)
+    small += [say("exhibit.no-pictures", why=problem)] if problem else []
+    return made("\n".join([*main, *small]), [section(*main), context(*small)])
+
+
+def _told(record: Record, at: float) -> tuple[list[str], list[str]]:
+    """What is known of a record, and the small print."""
+    head = say("exhibit.heading", knob=record.knob, value=record.value, baseline=record.baseline, klass=record.klass)
+    small: list[str] = [_files(record)]
+    if record.note:
+        small.append(say("evidence.note", by=record.by, note=record.note[:MOST_NOTE]))
+    return [head, *one(record, at)], small
+
+
+def _files(record: Record) -> Markup:
+    told = [
+        say("evidence.file", file=file.file, arm=file.arm, sha256=file.sha256) for file in record.files[:MOST_FILES]
+    ]
+    left = len(record.files) - MOST_FILES
+    return joined([*told, say("plan.more-lines", n=left)] if left > 0 else told) or say("evidence.no-files")
