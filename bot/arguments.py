@@ -12,8 +12,8 @@ from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable
 from bot.words import Word
 
-Option = Literal["on", "via", "because", "citing", "dry"]
-OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "dry")
+Option = Literal["on", "via", "because", "citing", "anyway", "dry"]
+OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "anyway", "dry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Options:
     order: str | None = None
     because: str | None = None
     citing: tuple[str, ...] = ()
+    anyway: bool = False
     dry: bool = False
 
 
@@ -127,13 +128,14 @@ class Arguments:
                     found[option] = self._because()
                 case "citing":
                     found[option] = self._citing()
-                case "dry":
+                case "anyway" | "dry":
                     found[option] = True
         return Options(
             scope=_text(found.get("on")),
             order=_text(found.get("via")),
             because=_text(found.get("because")),
             citing=citing if isinstance(citing := found.get("citing"), tuple) else (),
+            anyway="anyway" in found,
             dry="dry" in found,
         )
 

@@ -76,12 +76,16 @@ class UnsetKnob(Model):
 
 
 class Restart(Model):
-    """`restart SCOPE`: a service, a host's services or service@host, with nothing changed."""
+    """`restart SCOPE`: a service, a host's services or service@host, with nothing changed.
+
+    anyway: also an engine that works although its health check fails; the person and the reason are on record.
+    """
 
     kind: Literal["restart"] = "restart"
     scope: str
     order: str | None = None
     because: str | None = None
+    anyway: bool = False
     dry: bool = False
 
 

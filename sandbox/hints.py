@@ -46,5 +46,5 @@ HINTS: PageHints = {
     "/knob *": {"on": "a service, a host or service@host", **OPTIONS, "citing": "readings that support it", **ORDERS},
     "/deploy": {"restart": "restart a service, a host's services or service@host, and change no value", **CHANGES},
     "/deploy restart": SCOPES,
-    "/deploy *": {**OPTIONS, **ORDERS},
+    "/deploy *": {**OPTIONS, "anyway": "also an engine that works; needs a reason", **ORDERS},
 }

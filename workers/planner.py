@@ -24,6 +24,7 @@ from policies.planning.steps import instances_of
 from workers.boots import boots
 from workers.hosts import Hosts
 from workers.ledger import Ledger
+from workers.states import States
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Outcome:
 class Planner:
     """Reads hosts and the ledger; changes nothing."""
 
-    def __init__(self, fleet: Fleet, hosts: Hosts, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(self, fleet: Fleet, hosts: Hosts, ledger: Ledger, clock: Callable[[], float], states: States) -> None:
+        self._states = states
         self._fleet = fleet
         self._hosts = hosts
         self._ledger = ledger
@@ -63,7 +65,16 @@ class Planner:
         services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
         decision = decide(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()))
         recorded = boots(self._ledger, fleet)
-        planning = plan_restart(fleet, aim, facts, decision.findings, estimate(aim.instances, recorded), recorded)
+        planning = plan_restart(
+            fleet,
+            aim,
+            facts,
+            decision.findings,
+            estimate(aim.instances, recorded),
+            recorded,
+            states=self._states.of(facts),
+            anyway=asked.actor.id if intent.anyway else None,
+        )
         return self._outcome(planning, decision, facts, aim.instances)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent) -> Outcome:

@@ -30,6 +30,7 @@ from workers.planner import Planner
 from workers.queue import Doorbell
 from workers.reaper import sweep
 from workers.shells import Shell
+from workers.states import States
 from workers.store import connect
 
 CLOSE_S = 2.0  # a round of scrapes that runs may end by itself for so long
@@ -106,9 +107,14 @@ class Wiring:
         return Metrics(self.fleet, self.kept, lambda: self.recorder, prometheus)
 
     @cached_property
+    def states(self) -> States:
+        """What engines do at the moment of a look."""
+        return States(self.fleet, self.metrics)
+
+    @cached_property
     def planner(self) -> Planner:
         """Plans from what hosts say now."""
-        return Planner(self.fleet, self.hosts, self.ledger, self.clock)
+        return Planner(self.fleet, self.hosts, self.ledger, self.clock, self.states)
 
     @cached_property
     def looks(self) -> Looks:

@@ -56,6 +56,29 @@ SENTENCES: dict[str, str] = {
         "{instance}: {url} of a router answers 200 while its process runs, whatever becomes of {needs}; ask its"
         " /readiness in the fleet file"
     ),
+    "plan.busy-not-dead": (
+        "{instance} is not dead: its health check fails ({status:or=no answer} after {took_s:s}) while it works,"
+        " {counter:or=progress} +{by:or=?} in {over_s:s} ({rate:or=?}/s), running {running_before} to {running}, queue"
+        ' {queued_before} to {queued} ({at:at}); wait, or restart it all the same with `anyway because "..."`, which'
+        " is recorded with your name"
+    ),
+    "plan.busy-restarted-anyway": (
+        "{instance} works while its health check fails ({status:or=no answer} after {took_s:s}):"
+        " {counter:or=progress} +{by:or=?} in {over_s:s} ({rate:or=?}/s), running {running_before} to {running}, queue"
+        " {queued_before} to {queued} ({at:at}); {actor:who} asked to restart it anyway"
+    ),
+    "plan.hung-behind-health": (
+        "{instance} hangs behind a health check that says {status}, which is no proof of health: no counter of progress"
+        " moved, running {running_before} to {running}, queue {queued_before} to {queued} ({at:at})"
+    ),
+    "plan.hung": (
+        "{instance} hangs: its health check fails ({status:or=no answer} after {took_s:s}) and no counter of progress"
+        " moved, running {running_before} to {running}, queue {queued_before} to {queued} ({at:at})"
+    ),
+    "plan.health-fails-unknown-work": (
+        "{instance}: its health check fails ({status:or=no answer} after {took_s:s}); whether it works or hangs is not"
+        " known ({why})"
+    ),
     # right before
     "hold.device-held": (
         "{instance}: {device:code} is held by pid {pid} ({name:code}), which runs since {since:day} in"

@@ -14,6 +14,7 @@ from policies.planning.knob import Planning, versions
 from policies.planning.steady import steady
 from policies.planning.steps import files, instances_of, not_loaded, steps
 from policies.preflight import preflight, refused
+from policies.states.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,20 @@ def plan_restart(
     policy: tuple[Finding, ...],
     estimate: Estimate | None,
     boots: Mapping[str, Sequence[float]] | None = None,
+    states: Mapping[str, State] | None = None,
+    anyway: str | None = None,
 ) -> Planning:
-    """The one plan, or why a unit cannot be restarted. boots: recorded seconds by instance, oldest first."""
+    """The one plan, or why a unit cannot be restarted.
+
+    boots: recorded seconds by instance, oldest first. states: what engines do. anyway: who asked for it whatever
+    they do.
+    """
     recorded = boots or {}
-    warnings = preflight(fleet, goal.instances, facts, recorded)
-    refusals = [*not_loaded(goal.instances, facts), *refused(fleet, goal.instances, facts, recorded)]
+    warnings = preflight(fleet, goal.instances, facts, recorded, states=states, anyway=anyway)
+    refusals = [
+        *not_loaded(goal.instances, facts),
+        *refused(fleet, goal.instances, facts, recorded, states=states, anyway=anyway),
+    ]
     if refusals:
         return Planning((), (*refusals, *warnings))
     plan = Plan(

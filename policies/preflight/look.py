@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from policies.facts import UnitFacts
 from policies.finding import Effect, Finding
 from policies.fleet import Fleet, Service
+from policies.states.state import State
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One instance. boots: recorded seconds, oldest first. changed: its files are written by the plan."""
+    """One instance. boots: recorded seconds, oldest first. changed: its files are written by the plan.
+
+    state: what its metrics say that it does. anyway: who asked to restart it whatever they say.
+    """
 
     fleet: Fleet
     instance: str
     unit: UnitFacts
     boots: tuple[float, ...] = ()
     changed: bool = False
+    state: State | None = None
+    anyway: str | None = None
 
     @property
     def service(self) -> Service:

@@ -21,8 +21,10 @@ def together(states: Mapping[str, State]) -> State | None:
     possible = reduce(_worse, ({ORDER.index(word) for word in state.possible} for state in states.values()))
     words = tuple(word for number, word in enumerate(ORDER) if number in possible)
     known = len(words) == 1
+    works = {state.has_work for state in states.values()}
     starts = [state.started_at for state in states.values() if state.started_at is not None]
     return State(
+        has_work=True if True in works else None if None in works else False,
         moved=tuple(one for state in states.values() for one in state.moved),
         possible=words,
         citations=tuple(dict.fromkeys(c for state in states.values() for c in state.citations)),

@@ -208,6 +208,7 @@ def _state(
         citations=cited,
         unknown=unknown,
         findings=tuple(findings),
+        has_work=now.own_options[0] if len(now.own_options) == 1 else None,
         moved=moved,
         started_at=Engine(now.scrape).started,
     )

@@ -27,6 +27,7 @@ class State(Model):
     """`possible` holds every word that the readings leave open; the state is known when it is one.
 
     A saturated engine is a busy one in which requests wait and do not get fewer.
+    `has_work`: what the engine itself tells of the last moment; None where its readings do not say.
     `unknown` names what could not be read or decided, each with its finding in `findings`.
     """
 
@@ -34,6 +35,7 @@ class State(Model):
     citations: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    has_work: bool | None = None
     moved: tuple[Moved, ...] = ()  # what progress was made, the counters that people know first
     started_at: float | None = None  # start of the process that answered last, epoch seconds
 

@@ -199,5 +199,5 @@ def test_help_shows_only_what_this_person_may_run() -> None:
     assert [line.word for line in help_lines("set", lambda _: True)] == ["set"]
     assert len(help_lines(None, lambda _: True)) == len(COMMANDS)
     (restart,) = help_lines("restart", lambda _: True)
-    assert restart.usage == '/deploy restart SCOPE [via ORDER] [because "..."] [dry]'
+    assert restart.usage == '/deploy restart SCOPE [via ORDER] [because "..." [anyway]] [dry]'
     assert restart.example.startswith("/deploy restart decode ")

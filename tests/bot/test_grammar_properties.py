@@ -69,6 +69,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     ),
     st.builds(UnsetKnob, knob=NAME, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
+    st.builds(Restart, scope=SCOPE, order=maybe_order, because=REASON, anyway=st.booleans(), dry=st.booleans()),
     st.builds(Reclaim),
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),

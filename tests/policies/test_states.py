@@ -130,6 +130,7 @@ def test_one_sample_cannot_tell_hung_from_busy() -> None:
     one = judged(None, {"queued": 3, "http": 3})
     assert found(one) == ("not_proven", ["state.one-sample"])
     assert (one.is_in("idle"), one.is_in("hung"), one.is_in("busy")) == (False, None, None)
+    assert (one.has_work, judged(None, {}).has_work, judged(None, {"http": None}).has_work) == (True, False, None)
     calm = judged(None, {})
     assert found(calm) == ("not_proven", ["state.one-sample-idle"])
     assert (calm.is_in("idle"), calm.is_in("hung"), calm.is_in("busy")) == (None, False, None)
