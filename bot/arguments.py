@@ -114,6 +114,22 @@ class Arguments:
         self._replace(word, change)
         return change
 
+    def since(self) -> float | None:
+        """`since DURATION`, as in `since 2h`; None at the end. Units: seconds."""
+        if not self.rest():
+            return None
+        word = self._take()
+        self._plain(word)
+        if word.bare.lower() != "since":
+            hint = f"usage: {self.usage}"
+            raise Unreadable("unexpected-word", f"{named(word.text)} is not expected here", hint=hint)
+        self._fold(word.bare)
+        if not self.rest():
+            raise Unreadable("missing-option-value", 'a time is missing behind "since"', hint="write since 2h")
+        word = self._take()
+        self._plain(word)
+        return spelling.duration(self._fold(word.bare), word)
+
     def options(self, *allowed: Option) -> Options:
         """Options in any order, up to the end of the text."""
         found: dict[Option, str | tuple[str, ...] | bool] = {}

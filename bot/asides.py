@@ -1,4 +1,5 @@
-"""Draws what is recorded beside changes: the reminders of a suspicion, in the thread of the change that left it.
+"""Draws what is recorded beside changes: the reminders of a suspicion, in the thread of the change that left it, and
+what the watch found outside of changes, in the channel of the fleet file.
 
 As the narrator does it for changes: in order, once, with the entry's place and hash in the metadata of each message.
 """
@@ -10,11 +11,14 @@ from typing import Protocol
 
 import structlog
 
+from bot.cards.answers import told
+from bot.cards.changed import outside_line
 from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Entry
+from policies.events import Entry, OutsideSeen
+from policies.fleet import Fleet
 from policies.suspicion import change_of
 from workers.drawn import DrawingLock, Drawn, Pointer
 from workers.suspicions import Kept
@@ -27,6 +31,11 @@ SWEPT = 40
 
 class Door(Protocol):
     """What is needed of the workers' client."""
+
+    fleet: Fleet
+
+    def outside(self, count: int) -> list[Entry]:
+        """The last things that the watch found."""
 
     def entries(self, change_id: str) -> list[Entry]:
         """Every entry of a subject."""
@@ -88,7 +97,28 @@ class Asides:
             if (pointer is None or pointer.seq < seq) and thread is not None and thread.thread_ts is not None:
                 self._ring(subject)
 
+        for entry in self._door.outside(SWEPT) if self._door.fleet.channel else ():
+            if self._drawn.get(entry.subject) is None:
+                self._ring(entry.subject)
+
     def _draw(self, subject: str, lock: DrawingLock) -> None:
+        if subject.startswith("out-"):
+            self._draw_outside(subject, lock)
+        else:
+            self._draw_suspicion(subject, lock)
+
+    def _draw_outside(self, subject: str, lock: DrawingLock) -> None:
+        channel = self._door.fleet.channel
+        for entry in self._door.entries(subject):
+            if channel is None or not isinstance(entry.event, OutsideSeen):
+                continue
+            pointer = self._drawn.get(subject) or Pointer(channel=channel)
+            if entry.seq > pointer.seq:
+                card = told(outside_line(entry.event))
+                _, pointer = self._once.post(entry, card, pointer, entry.at, lock)
+                self._drawn.put(subject, pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0}))
+
+    def _draw_suspicion(self, subject: str, lock: DrawingLock) -> None:
         kept = self._door.suspicion(subject)
         thread = self._drawn.get(change_of(subject))
         if kept is None or thread is None or thread.thread_ts is None:

@@ -37,7 +37,10 @@ STARTING = frozenset({"confirm", "keep", "undo", "retry"})
 
 
 class Hearing:
-    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds."""
+    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds.
+
+    address: where a change is told; None where that is not known.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Hearing:
         looks: Callable[[], Looking],
         clock: Callable[[], float],
         desk: EvidenceDesk,
+        address: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._desk = desk
         self._client = client
@@ -57,7 +61,7 @@ class Hearing:
         self._identity = identity
         self._answerer = answerer
         self._clock = clock
-        self._questions = Questions(client, looks, clock)
+        self._questions = Questions(client, looks, clock, address)
         self._names = Names.of(client.fleet)
         self._people = 0  # as `workers.inbox` counts what Slack said about people
 

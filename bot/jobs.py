@@ -14,6 +14,7 @@ from bot.exhibits import Exhibits, is_exhibit
 from bot.hearing import Hearing
 from bot.identity import Identity
 from bot.narrator import Narrator
+from bot.permalinks import Permalinks
 from bot.posting import Poster
 from bot.settings import Settings
 from bot.slack import make_client
@@ -36,22 +37,24 @@ class Jobs:
     def hearing(self) -> Hearing:
         """The job `hear`."""
         client = make_client(self.settings.secret("SLACK_BOT_TOKEN"), self.settings.api_url)
+        drawn = Drawn(self.wiring.redis)
         return Hearing(
             self.wiring.client,
             self.wiring.inbox,
-            Drawn(self.wiring.redis),
+            drawn,
             Identity(client, self.wiring.fleet),
             Answerer(client),
             lambda: self.wiring.looks,
             self.wiring.clock,
             EvidenceDesk(
                 self.wiring.client,
-                Drawn(self.wiring.redis),
+                drawn,
                 client,
                 Downloader(client),
                 self.ring_exhibit,
                 self.wiring.clock,
             ),
+            Permalinks(client, drawn).of,
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from bot.escape import mrkdwn
 
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}")
 _WRAPPED = re.compile(r"^<(?:@|!subteam\^)([^<>|]*)>$")
+_WEB = re.compile(r"https?://[^\s<>|\"]{1,2000}")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}")
 
 
@@ -35,3 +36,9 @@ def is_group_id(text: str) -> bool:
 def joined(parts: list[Markup] | tuple[Markup, ...], by: str = " · ") -> Markup:
     """Several pieces of markup as one."""
     return Markup(by.join(parts))
+
+
+def link(url: str | None, text: str) -> Markup:
+    """Text that leads to an address, or the text alone where there is none or it is no address of the web."""
+    shown = mrkdwn(text)
+    return Markup(f"<{url}|{shown}>" if url is not None and _WEB.fullmatch(url) else shown)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from bot.cards import answers, evidences
+from bot.cards.changed import Link, history_card, log_card
 from bot.cards.details import details_card
 from bot.cards.kit import Card
 from bot.cards.story import Story
@@ -13,7 +14,18 @@ from bot.cards.suspicion import reclaim_card
 from bot.commands import help_lines
 from bot.messages import say
 from bot.telling import story_of
-from policies.intents import Actor, EvidenceOf, Help, ListKnobs, Reclaim, ShowKnob, Status, Verify
+from policies.intents import (
+    Actor,
+    EvidenceOf,
+    Help,
+    History,
+    ListKnobs,
+    Log,
+    Reclaim,
+    ShowKnob,
+    Status,
+    Verify,
+)
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
 
@@ -24,7 +36,7 @@ ASKING = {
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})
-Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Reclaim | Help
+Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | History | Log | Reclaim | Help
 
 
 class Looking(Protocol):
@@ -41,12 +53,22 @@ class Looking(Protocol):
 
 
 class Questions:
-    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds."""
+    """`looks` is called when a question first needs hosts. `clock` gives epoch seconds.
 
-    def __init__(self, client: Client, looks: Callable[[], Looking], clock: Callable[[], float]) -> None:
+    address: where a change is told, in Slack; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        looks: Callable[[], Looking],
+        clock: Callable[[], float],
+        address: Link = lambda _: None,
+    ) -> None:
         self._client = client
         self._looks = looks
         self._clock = clock
+        self._address = address
 
     def answer(self, question: Asked, actor: Actor) -> Card:
         """The answer.
@@ -64,6 +86,11 @@ class Questions:
                 return evidences.about(question.knob, self._client.evidence(question.knob), self._clock(), {})
             case Status():
                 return self._status(question)
+            case History():
+                return self._history(question.knob)
+            case Log():
+                now = self._clock()
+                return log_card(self._client.changed(now - question.since_s), self._client.fleet, now, self._address)
             case Reclaim():
                 return reclaim_card(self._client.suspicions(), self._clock())
             case Help():
@@ -84,6 +111,14 @@ class Questions:
         if story is None:
             return answers.told(say("click.no-such-change", change=change_id))
         return details_card(story, digest)
+
+    def _history(self, knob: str) -> Card:
+        entries = self._client.of_knob(knob)
+        return history_card(knob, entries, self._client.change, self._standing, self._address)
+
+    def _standing(self, suspicion: str) -> str | None:
+        kept = self._client.suspicion(suspicion)
+        return kept.standing.word if kept is not None else None
 
     def _status(self, status: Status) -> Card:
         if status.change is None:

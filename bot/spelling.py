@@ -13,6 +13,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in the fleet file
 _VALUE = re.compile(r"[A-Za-z0-9_.,:/@%+~-]+")
 _SCOPE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _ORDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_MOST_DURATION_S = 3650 * 86_400
 _CHANGE = re.compile(r"C-([1-9][0-9]{0,8})", re.IGNORECASE)
 _NEARLY_CHANGE = re.compile(r"[C#]?-*([1-9][0-9]{0,8})", re.IGNORECASE)
 
@@ -156,3 +158,18 @@ def change_id(word: Word) -> str:
         f"{named(word.text)} is not a change, expected a number like C-142",
         hint=f"did you mean C-{nearly[1]}?" if nearly else "status shows the changes that are open",
     )
+
+
+def duration(text: str, word: Word) -> float:
+    """A time such as `90s`, `30m`, `2h` or `3d`. Units: seconds.
+
+    Raises:
+        Unreadable: it is none, or longer than ten years.
+    """
+    found = _DURATION.fullmatch(text)
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]] if found is not None else 0.0
+    if not 0 < seconds <= _MOST_DURATION_S:
+        raise Unreadable(
+            "bad-duration", f"{named(word.text)} is not a time", hint="write a whole number and s, m, h or d, as in 2h"
+        )
+    return seconds

@@ -166,6 +166,7 @@ class Timing(Model):
     health_confirmations: int = 2
     reach_s: float = 15.0  # connect to a host
     scrape_s: float = 15.0  # between two scrapes of the slow tick
+    watch_s: float = 60.0  # between two looks for what happened outside of changes
     keep_s: float = 86400.0  # how long a recorded scrape is kept
     review_s: float = 604_800.0  # from a revert on suspicion to its review, and between reminders
 

@@ -158,13 +158,29 @@ class Act(Model):
     digest: str | None = None
 
 
+class History(Model):
+    """`history NAME`: everything that happened to a knob, in order."""
+
+    kind: Literal["history"] = "history"
+    knob: str
+
+
+class Log(Model):
+    """`log [since DURATION]`, behind /deploy: what changed, by us or not. Units: seconds."""
+
+    kind: Literal["log"] = "log"
+    since_s: float = Field(default=7200.0, gt=0)
+
+
 class Reclaim(Model):
     """`reclaim`: what was taken away on suspicion, what it costs, how to get it back."""
 
     kind: Literal["reclaim"] = "reclaim"
 
 
-Question = Annotated[Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | Reclaim, Field(discriminator="kind")]
+Question = Annotated[
+    Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | History | Log | Reclaim, Field(discriminator="kind")
+]
 Command = Annotated[
     SetKnob
     | RestoreKnob
@@ -178,6 +194,8 @@ Command = Annotated[
     | EvidenceAdd
     | Status
     | Help
+    | History
+    | Log
     | Reclaim
     | Act,
     Field(discriminator="kind"),

@@ -16,10 +16,12 @@ from policies.evidence import Draft, Record
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
+from workers.changed import Changed, changed, of_knob
 from workers.ledger import Ledger, text_of
 from workers.queue import Doorbell
 from workers.store import translated
 from workers.suspicions import Kept, Suspicions
+from workers.watch import Seen
 
 RESERVED = "clawback:asked-as:"
 RESERVED_S = 2 * 86_400  # longer than the inbox keeps what was heard
@@ -158,6 +160,18 @@ class Client:
         """One by its id, whatever became of it; None when there is none."""
         found = self._suspicions.find(name)
         return None if found is None else self._suspicions.kept(*found)
+
+    def changed(self, since: float) -> Changed:
+        """What changed since that moment, by changes and outside of them. Units: epoch seconds."""
+        return changed(self.ledger, Seen(self.ledger.redis, self.fleet), since)
+
+    def of_knob(self, knob: str) -> tuple[e.Entry, ...]:
+        """What is recorded about a knob, oldest first."""
+        return of_knob(self.ledger, self.fleet, knob)
+
+    def outside(self, count: int) -> list[e.Entry]:
+        """The last things that the watch found outside of changes, oldest first."""
+        return self.ledger.index("outside")[-count:]
 
     def reminders(self, count: int) -> list[e.Entry]:
         """The last reminders of suspicions, oldest first."""

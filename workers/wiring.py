@@ -32,6 +32,8 @@ from workers.reaper import sweep
 from workers.shells import Shell
 from workers.states import States
 from workers.store import connect
+from workers.turns import Turns
+from workers.watch import Watch
 
 CLOSE_S = 2.0  # a round of scrapes that runs may end by itself for so long
 
@@ -97,6 +99,12 @@ class Wiring:
         return SlowTick(self.redis, self.recorder, self.fleet.timing.scrape_s)
 
     @cached_property
+    def watch(self) -> Turns:
+        """Looks for what happened outside of changes, now and then."""
+        watch = Watch(self.redis, self.ledger, self.fleet, lambda: self.hosts)
+        return Turns(self.redis, "watch", watch.round, self.fleet.timing.watch_s)
+
+    @cached_property
     def metrics(self) -> Metrics:
         """Readings, from Prometheus or from recorded scrapes."""
         prometheus = None
@@ -134,8 +142,9 @@ class Wiring:
 
     def close(self) -> None:
         """End the connections to hosts and to Prometheus, where there are any; what was seen is stored first."""
-        if "slow_tick" in self.__dict__:
-            self.slow_tick.join(CLOSE_S)
+        for name in ("slow_tick", "watch"):
+            if name in self.__dict__:
+                self.__dict__[name].join(CLOSE_S)
         if "recorder" in self.__dict__:
             self.recorder.close()
         if "metrics" in self.__dict__:

@@ -35,7 +35,7 @@ def status_all(changes: Sequence[Change]) -> Card:
     if not changes:
         return told(say("talk.status-none"))
     head = say("talk.status-head", n=len(changes)) if len(changes) > 1 else say("talk.status-head-one")
-    return _listed(head, [_status(change) for change in changes])
+    return listed_lines(head, [_status(change) for change in changes])
 
 
 def _status(change: Change) -> Markup:
@@ -58,7 +58,7 @@ def listed(looks: Sequence[KnobLook]) -> Card:
     if not lines:
         return told(say("talk.nothing-listed"))
     head = say("talk.list-head", n=len(lines)) if len(lines) > 1 else say("talk.list-head-one")
-    return _listed(head, lines)
+    return listed_lines(head, lines)
 
 
 def shown(look: KnobLook, at: float) -> Card:
@@ -87,13 +87,13 @@ def verified(look: VerifyLook) -> Card:
         joined([verdict(instance, proof), one(instance, proof), _health(look, instance)])
         for instance, proof in zip(look.health, look.proofs, strict=True)
     ]
-    return _listed(head, lines)
+    return listed_lines(head, lines)
 
 
 def helped(lines: Sequence[HelpLine]) -> Card:
     """What this person may type."""
     told_lines = [say("talk.help-line", usage=h.usage, about=h.about, example=h.example) for h in lines]
-    return _listed(say("talk.help-head"), told_lines)
+    return listed_lines(say("talk.help-head"), told_lines)
 
 
 def _health(look: VerifyLook, instance: str) -> Markup:
@@ -115,7 +115,7 @@ def _value(knob: str, value: InstanceValue) -> Markup:
     return joined([line, say("talk.drift")]) if value.drift else line
 
 
-def _listed(head: Markup, lines: Sequence[Markup]) -> Card:
+def listed_lines(head: Markup, lines: Sequence[Markup]) -> Card:
     """A head line and many lines, a few in each section."""
     kept = list(lines[:MOST_LISTED])
     if len(lines) > MOST_LISTED:

@@ -13,7 +13,9 @@ from bot.commands import (
     acts,
     evidence,
     help,  # noqa: A004 - named after the words, as are the others
+    history,
     list,  # noqa: A004
+    log,
     reclaim,
     restart,
     restore,
@@ -37,6 +39,8 @@ COMMANDS: tuple[CommandWord, ...] = (
     list.COMMAND,
     show.COMMAND,
     evidence.COMMAND,
+    history.COMMAND,
+    log.COMMAND,
     status.COMMAND,
     *acts.COMMANDS,
     help.COMMAND,

@@ -5,8 +5,8 @@ from __future__ import annotations
 DEPLOY_A_REF = "/deploy SERVICE REF"
 # family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
-    "/knob": ("why", "history", "try"),
-    "/deploy": ("deploy", "rollback", "log", "lock", "unlock"),
+    "/knob": ("why", "try"),
+    "/deploy": ("deploy", "rollback", "lock", "unlock"),
     "/cause": ("cause", "why", "dispute"),
 }
 

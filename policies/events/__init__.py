@@ -31,6 +31,7 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
+from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import SuspicionReminded
 from policies.events.work import (
@@ -60,6 +61,7 @@ __all__ = (
     "Baked",
     "ClickRefused",
     "Denied",
+    "Difference",
     "Entry",
     "Event",
     "EvidenceRecorded",
@@ -70,6 +72,7 @@ __all__ = (
     "Held",
     "KeepChosen",
     "NothingToDo",
+    "OutsideSeen",
     "Part",
     "Planned",
     "Proved",

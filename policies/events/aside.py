@@ -27,6 +27,7 @@ class Aside:
 ASIDE: dict[str, Aside] = {
     "evidence_recorded": Aside("ab", "first"),
     "suspicion_reminded": Aside("su", "any"),
+    "outside_seen": Aside("out", "first"),
 }
 
 

@@ -31,6 +31,7 @@ from policies.events.ends import (
     UndoAsked,
     UndoStarted,
 )
+from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import SuspicionReminded
 from policies.events.work import (
@@ -79,7 +80,8 @@ Event = Annotated[
     | Aborted
     | Failed
     | EvidenceRecorded
-    | SuspicionReminded,
+    | SuspicionReminded
+    | OutsideSeen,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -151,6 +153,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):
         return ("reminders",)
+    if isinstance(event, OutsideSeen):
+        return ("outside",)
     if isinstance(event, Asked):
         return ("changes",)
     return ()

@@ -80,9 +80,15 @@ def suspicion_reminded() -> e.SuspicionReminded:
     return e.SuspicionReminded(due_at=b.NOW + 604_800.0)
 
 
+def outside_seen() -> e.OutsideSeen:
+    """A kind that is about an instance."""
+    found = e.Difference(what="edited", name="/etc/sgl/a.env", was="a" * 64, now="b" * 64)
+    return e.OutsideSeen(instance=INSTANCE, since=b.NOW - 60.0, seen_at=b.NOW, found=(found,))
+
+
 def asides() -> dict[str, e.Event]:
     """One event of each kind that is about no change, by kind."""
-    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded())
+    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded(), outside_seen())
     return {event.kind: event for event in found}
 
 

@@ -162,6 +162,7 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "succeeded": ("knob:TARGET_CTAS",),
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
         "suspicion_reminded": ("reminders",),
+        "outside_seen": ("outside",),
     }
 
 

@@ -154,6 +154,7 @@ def test_the_file_with_everything_sets_every_field() -> None:
         "reach_s": 4.0,
         "review_s": 259_200.0,
         "scrape_s": 5.0,
+        "watch_s": 30.0,
         "keep_s": 7200.0,
     }
     body = fleet.services["router"].canary
