@@ -31,6 +31,8 @@ crashes: install ## strike every process at every event of a change, and compare
 # tests wait for services more than they compute: four workers on two cores; a file is played by one worker in its order
 PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 
+# what pytest compiled is kept also where the environment says otherwise: each worker would compile all of it again
+test: export PYTHONDONTWRITEBYTECODE :=
 test: install ## every test, with real servers
 	$(BIN)/pytest $(PARALLEL)
 

@@ -41,7 +41,7 @@ REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
 REAL_DRAIN_S = 3.0
 REAL_BAKE_S = 60.0
 LISTENS_S = 60.0
-COMMAND_S = 30.0
+COMMAND_S = 120.0
 STOP_S = 10.0
 PROGRAM = Path(sys.executable).parent / "clawback"
 

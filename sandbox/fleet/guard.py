@@ -17,7 +17,7 @@ from policies.errors import SettingsError
 from sandbox.fleet.cgroup import Cgroup
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_WAIT_S = 20.0
+READY_WAIT_S = 60.0
 
 
 class Guard:

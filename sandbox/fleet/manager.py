@@ -15,7 +15,7 @@ from sandbox.fleet.cgroup import HINT, Cgroup
 from sandbox.fleet.guard import Guard
 
 SYSTEMD = next((p for p in ("/lib/systemd/systemd", "/usr/lib/systemd/systemd") if Path(p).exists()), "")
-BOOT_S = 20.0
+BOOT_S = 60.0
 COMMAND_S = 60.0
 SOCKET_PATH_MAX_BYTES = 107  # Source: unix(7), sun_path
 
