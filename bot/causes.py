@@ -14,6 +14,7 @@ from policies.citation import Citation
 from policies.states.state import Moved, State
 
 MOST_WHY = 3
+MOST_READINGS = 24
 
 
 def cause_line(verdict: Verdict) -> Markup:
@@ -59,12 +60,14 @@ def readings(citations: Sequence[Citation]) -> Markup:
     """`running_reqs=53 requests, queue_reqs=11 requests at 21:28:01`, one part for each moment."""
     if not citations:
         return say("reading.none")
-    ordered = sorted(citations, key=lambda c: c.time)
+    ordered = sorted(citations[:MOST_READINGS], key=lambda c: c.time)
     moments = (
         say("reading.at", readings=joined([reading(c) for c in group], ", "), at=at)
         for at, group in groupby(ordered, key=lambda c: c.time)
     )
-    return joined(list(moments), "; ")
+    told = joined(list(moments), "; ")
+    left = len(citations) - MOST_READINGS
+    return say("reading.more", readings=told, n=left) if left > 0 else told
 
 
 def reading(citation: Citation) -> Markup:

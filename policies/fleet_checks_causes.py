@@ -10,6 +10,7 @@ from policies.causes.scanning import Malformed
 from policies.causes.statement import Metric, metrics_of
 from policies.fleet import Fleet
 from policies.fleet_checks import Path, Problems, quote
+from policies.fleet_checks_metrics import check_query
 
 
 def check_causes(fleet: Fleet, problems: Problems) -> None:
@@ -38,6 +39,7 @@ def _check_names(fleet: Fleet, path: Path, metrics: Iterable[Metric], problems: 
             if metric.text not in fleet.metrics:
                 problems.unknown(path, "cause.metric", "metric", metric.text, fleet.metrics)
             continue
+        check_query(metric.text, problems, path, fleet)
         for name in sorted(families_of(metric.text) & fleet.metrics.keys()):
             problems.add(
                 path,

@@ -7,6 +7,7 @@ SENTENCES: dict[str, str] = {
     "reading.beyond": "{name}>{value}{unit}",
     "reading.between": "{name}={value}..{most}{unit}",
     "reading.at": "{readings} at {at:at}",
+    "reading.more": "{readings} and {n:n=reading} more",
     "reading.none": "nothing",
     # what an engine was doing
     "state.is": "engine {word}",

@@ -107,6 +107,13 @@ def test_the_line_of_each_verdict() -> None:
         assert "queued-behind-load" not in line
 
 
+def test_a_line_with_very_many_readings_says_how_many_more_there_are() -> None:
+    many = tuple(CITED.model_copy(update={"time": float(at)}) for at in range(100))
+    line = cause_line(VERIFIED.model_copy(update={"citations": many}))
+    assert line.count("queue_reqs=11 requests at") == 24
+    assert " and 76 readings more; before" in line
+
+
 @cache
 def _product() -> tuple[tuple[str, ast.AST], ...]:
     """Every node of the product's source, docstrings left out."""
