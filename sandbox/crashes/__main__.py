@@ -62,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], *, undo: bool) -> None:
     cells = all_cells(matrix.calm(), told.faults, told.moments)
     chance = random.Random(told.seed)
-    cells = later(cells, told.spread_ms, chance) if told.all else some_cells(cells, told.cells, chance)
+    if not told.all:
+        cells = some_cells(cells, told.cells, chance)
+    cells = later(cells, told.spread_ms, chance)
     done = {(o.cell.fault, o.cell.moment) for o in kept if (o.word == "undo") == undo}
     for cell in cells:
         if told.log is None or (cell.fault, cell.moment) not in done:
@@ -81,7 +83,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--cells", type=int, default=len(FAULTS), help="so many, each fault at least once if there is room"
     )
     parser.add_argument("--seed", type=int, default=1, help="which cells, and how long after the event each strikes")
-    parser.add_argument("--spread-ms", type=float, default=0.0, help="with --all: up to so long after each event")
+    parser.add_argument("--spread-ms", type=float, default=0.0, help="strike up to so long after each event")
     parser.add_argument("--faults", type=_faults, default=FAULTS, help=f"some of {','.join(FAULTS)}")
     parser.add_argument("--moments", default="", help="only at events whose name holds this")
     parser.add_argument("--away-s", type=float, default=AWAY_S, help="how long Valkey is silent in the column `away`")

@@ -14,7 +14,6 @@ from sandbox.stage import StageError
 
 # nobody holds a lease then: there is no worker that could be stopped
 UNLEASED = frozenset({"asked", "planned", "approval_given", "succeeded", "rolled_back"})
-MOST_DELAY_MS = 30.0
 
 
 class Matrix:
@@ -110,10 +109,9 @@ def later(cells: Sequence[Cell], most_ms: float, chance: random.Random) -> list[
 
 
 def some_cells(cells: Sequence[Cell], number: int, chance: random.Random) -> list[Cell]:
-    """A choice: each fault once as long as there is room, then any; each a little after its moment."""
+    """A choice: each fault once as long as there is room, then any."""
     shuffled = list(cells)
     chance.shuffle(shuffled)
     first = {cell.fault: cell for cell in reversed(shuffled)}
     chosen = [first[fault] for fault in FAULTS if fault in first]
-    chosen = [*chosen, *(cell for cell in shuffled if cell not in chosen)][:number]
-    return later(chosen, MOST_DELAY_MS, chance)
+    return [*chosen, *(cell for cell in shuffled if cell not in chosen)][:number]

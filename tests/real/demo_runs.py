@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(sys.executable).parent / "clawback"
-LONGEST_S = 240.0
+LONGEST_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
