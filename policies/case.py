@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from policies.applicability import Standing
 from policies.evidence import Record
 from policies.fleet import Fleet, Knob, Rule
 from policies.intents import Actor
@@ -19,6 +21,7 @@ class Case:
     `intent` is the word that rules match on: a restore of a value that was never live is judged as a set.
     `knob` None: services are restarted and nothing is changed. `services` are those of the knob, or those restarted.
     `value` None: the variable is to be taken away, or there is none. `now` is epoch seconds.
+    `standings` is what each record is worth today, by its id; one that is not there is weak. `reason`: what was said.
     """
 
     intent: IntentWord
@@ -29,6 +32,8 @@ class Case:
     value: str | None
     evidence: tuple[Record, ...]
     now: float
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    reason: str | None = None
 
     @property
     def subject(self) -> str:

@@ -63,6 +63,8 @@ class Service(Model):
     metrics: HttpCheck | None = None
     canary: Canary | None = None
     server_info: HttpCheck | None = None  # asked for the "reported by the engine" rung of the proof
+    model_info: HttpCheck | None = None  # /model_info or /v1/models: which model is served
+    loads: HttpCheck | None = None  # /v1/loads: on which accelerators, and how many
     devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
     deploy: Deploy | None = None  # how it gets another version
 
@@ -132,6 +134,8 @@ class EvidenceNeed(Model):
     max_age_s: float | None = None
     repeats: int = 1
     correctness: int = 0  # answers that must have been compared, none of them differing
+    correctness_level: Literal[0, 1, 2, 3] = 0  # see `policies.correctness`
+    override: str | None = None  # role whose people may do without, with a reason
 
 
 class Rule(Model):

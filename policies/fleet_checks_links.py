@@ -213,9 +213,10 @@ def _check_metrics(fleet: Fleet, problems: Problems) -> None:
 
 def _check_rule(fleet: Fleet, rule: Rule, path: Path, problems: Problems) -> None:
     match = rule.match
-    for key, role in (("ask", rule.ask), ("by", rule.by)):
+    override = rule.evidence.override if rule.evidence is not None else None
+    for key, role in ((("ask",), rule.ask), (("by",), rule.by), (("evidence", "override"), override)):
         if role and role not in fleet.roles:
-            problems.unknown((*path, key), "rule.role", "role", role, fleet.roles)
+            problems.unknown((*path, *key), "rule.role", "role", role, fleet.roles)
     if match.knob and match.knob not in fleet.knobs:
         problems.unknown((*path, "match", "knob"), "rule.knob", "knob", match.knob, fleet.knobs)
     if match.service and match.service not in fleet.services:

@@ -38,6 +38,8 @@ grades: tuple[Literal["improves", "no_worse", "weak", "observed"], ...] = (
     "weak",
     "observed",
 )
+levels: tuple[Literal[1, 2, 3], ...] = (1, 2, 3)
+most_compared = 1_000_000
 rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence")
 timing_keys = (
     *("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "scrape", "keep", "watch"),
@@ -141,18 +143,32 @@ def _match(table: Table) -> Match:
 
 
 def _evidence(rule: Table) -> EvidenceNeed | None:
-    table = rule.table("evidence", ("metric", "at_least", "max_age", "repeats", "correctness"))
+    table = rule.table("evidence", ("metric", "at_least", "max_age", "repeats", "correctness", "override"))
     if table is None:
         return None
     table.need("metric", "metric: output_throughput")
     table.need("at_least", "at_least: no_worse")
+    compared, level = _correctness(table)
     return EvidenceNeed(
         metric=table.matching("metric", metric_form) or "",
         at_least=table.word("at_least", grades, "evidence.at_least") or "improves",
         max_age_s=table.duration("max_age", 90 * 86400.0, 1.0) if "max_age" in table else None,
         repeats=table.whole("repeats", 1, 1000, 1),
-        correctness=table.whole("correctness", 0, 1_000_000, 0),
+        correctness=compared,
+        correctness_level=level,
+        override=table.name("override"),
     )
+
+
+def _correctness(evidence: Table) -> tuple[int, Literal[0, 1, 2, 3]]:
+    """(compared, level) of `correctness: 200`, or of `correctness: {level: 2, compared: 200}`."""
+    if not isinstance(evidence.nodes.get("correctness"), yaml.MappingNode):
+        return evidence.whole("correctness", 0, most_compared, 0), 0
+    table = evidence.table("correctness", ("level", "compared"))
+    if table is None or not table.need("level", "level: 2"):
+        return 0, 0
+    found = table.whole("level", 1, 3, 1)
+    return table.whole("compared", 0, most_compared, 0), next(level for level in levels if level == found)
 
 
 def read_freezes(top: Table) -> tuple[Freeze, ...]:

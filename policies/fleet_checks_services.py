@@ -25,7 +25,19 @@ default_boot_s = 300.0
 default_canary_s = 60.0
 
 host_keys = ("address", "user", "port", "host_key", "manager")
-service_keys = ("on", "unit", "needs", "health", "metrics", "canary", "server_info", "devices", "deploy")
+service_keys = (
+    "on",
+    "unit",
+    "needs",
+    "health",
+    "metrics",
+    "canary",
+    "server_info",
+    "model_info",
+    "loads",
+    "devices",
+    "deploy",
+)
 unit_pattern = r"(?!\.service)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
 address_form = Form(
     r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,254}|::[A-Fa-f0-9:.]{0,40}",
@@ -104,6 +116,8 @@ def read_services(top: Table) -> dict[str, Service]:
             metrics=_check(table, "metrics"),
             canary=_canary(table),
             server_info=_check(table, "server_info"),
+            model_info=_check(table, "model_info"),
+            loads=_check(table, "loads"),
             devices=table.texts("devices", device_form),
             deploy=read_deploy(table),
         )

@@ -33,7 +33,7 @@ metric: output_throughput
 points: {C64: +12.8 %, C96: +5.7 %, C80: +1.2 %}
 no_worse_up_to: 32
 correctness: {compared: 200, differing: 0}
-context: {accelerator: sm_120, engine: demo}
+context: {gpu: RTX PRO 6000, gpus: 1, model: m, version: 0.5.23, commit: 4f2a91c77d0e}
 note: three of the four things that one wants to know about a knob
 """
 

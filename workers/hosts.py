@@ -68,9 +68,12 @@ class Hosts:
         variables: Sequence[str],
         probes: dict[str, Sequence[HttpAsk]] | None = None,
         log: LogAsk | None = None,
+        *,
+        context: bool = False,
     ) -> Seen:
         """Look at every instance; `probes` are extra HTTP requests by host, `log` asks for the end of each unit's log.
 
+        context: also ask what model and which accelerators there are, see `policies.today`.
         Raises: HostUnreachable, HostAnswerLost (of the first host that could not be asked).
         """
         by_host: dict[str, list[str]] = defaultdict(list)
@@ -81,7 +84,10 @@ class Hosts:
         names = list(dict.fromkeys([*by_host, *extra]))
 
         def look(host: str) -> Seen:
-            asks = [unit_ask(self._fleet.services[service], tuple(variables), log) for service in by_host[host]]
+            asks = [
+                unit_ask(self._fleet.services[service], tuple(variables), log, context=context)
+                for service in by_host[host]
+            ]
             seen = self.at(host).observe(asks, extra.get(host, ()))
             units = {f"{unit.service}@{unit.host}": unit for unit in seen.facts.units}
             return Seen(units, {answer.id: answer for answer in seen.http})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policies import events as e
+from policies.applicability import Standing
 from policies.case import Case
+from policies.context import LoadRange
 from policies.decision import Decision, decide
 from policies.estimate import estimate
 from policies.evidence import Record
@@ -21,6 +23,7 @@ from policies.planning.knob import Planning, plan_knob
 from policies.planning.placement import effective_now
 from policies.planning.restart import plan_restart, restart_goal
 from policies.planning.steps import instances_of
+from workers import context
 from workers.boots import boots
 from workers.hosts import Hosts
 from workers.ledger import Ledger
@@ -29,12 +32,17 @@ from workers.states import States
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Plans with the decision that allows them; or no plans and the findings that say why."""
+    """Plans with the decision that allows them; or no plans and the findings that say why.
+
+    standings: what evidence is worth today. load: requests that ran, which evidence had to cover.
+    """
 
     plans: tuple[Plan, ...]
     decision: Decision | None
     findings: tuple[Finding, ...]
     nothing_to_do: bool = False
+    standings: tuple[Standing, ...] = ()
+    load: LoadRange | None = None
 
 
 class Planner:
@@ -47,14 +55,16 @@ class Planner:
         self._ledger = ledger
         self._clock = clock
 
-    def plan(self, asked: e.Asked) -> Outcome:
+    def plan(self, asked: e.Asked, before: e.Planned | None = None) -> Outcome:
         """Observe, find the goal, decide, plan. All refusals come at once.
 
+        before: the plan that was approved. Evidence is judged for the load that was seen then: load is no part of what
+        an approver agrees to, and moves with every request.
         Raises: HostUnreachable, HostAnswerLost.
         """
         if isinstance(asked.intent, Restart):
             return self._restart(asked, asked.intent)
-        return self._knob(asked, asked.intent)
+        return self._knob(asked, asked.intent, before)
 
     def _restart(self, asked: e.Asked, intent: Restart) -> Outcome:
         fleet = self._fleet
@@ -77,7 +87,7 @@ class Planner:
         )
         return self._outcome(planning, decision, facts, aim.instances)
 
-    def _knob(self, asked: e.Asked, intent: KnobIntent) -> Outcome:
+    def _knob(self, asked: e.Asked, intent: KnobIntent, before: e.Planned | None) -> Outcome:
         fleet = self._fleet
         knob = fleet.knobs.get(intent.knob)
         if knob is None:
@@ -85,18 +95,22 @@ class Planner:
             return Outcome((), None, (found,) if isinstance(found, Finding) else ())
         services = dict.fromkeys(s for order in knob.restarts for s in fleet.restarts[order])
         instances = [i for service in dict.fromkeys((*services, *knob.on)) for i in fleet.instances(service)]
-        facts = self._hosts.observe(instances, [knob.env]).units
+        facts = context.look(self._hosts, fleet, knob, intent, instances)
         live = {i: effective_now(facts[i], knob.env).value for service in knob.on for i in fleet.instances(service)}
         aim = goal(intent, fleet, self._history(knob.name), live)
         if isinstance(aim, Finding):
             return Outcome((), None, (aim,))
-        case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, self._evidence(knob.name), self._clock())
+        today = context.today(fleet, knob, facts, before.load_seen if before is not None else None)
+        records, reason = self._evidence(knob.name), getattr(intent, "because", None)
+        case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, records, self._clock(), reason=reason)
+        case = replace(case, standings=context.standings(case, today))
         decision = decide(case)
         recorded = boots(self._ledger, fleet)
         orders = {order: estimate(instances_of(fleet, order), recorded) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
         planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=recorded)
-        return self._outcome(planning, decision, facts, aim.instances)
+        outcome = self._outcome(planning, decision, facts, aim.instances)
+        return replace(outcome, standings=context.told(case, [aim.value, *live.values()]), load=today.load)
 
     def _outcome(
         self, planning: Planning, decision: Decision, facts: dict[str, UnitFacts], aimed: tuple[str, ...]

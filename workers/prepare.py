@@ -57,6 +57,8 @@ def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
         mention=mentions(wiring.fleet, decision.by),
         expires_at=wiring.clock() + decision.expires_s,
         dry=asked.intent.dry,
+        standings=outcome.standings,
+        load_seen=outcome.load,
     )
 
 

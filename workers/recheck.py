@@ -32,7 +32,7 @@ def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
     if lapsed is not None:
         return e.Refused(findings=(lapsed,))
     try:
-        outcome = _outcome(wiring, change.asked)
+        outcome = _outcome(wiring, change.asked, change.planned)
     except StoreUnavailable:
         raise
     except OpsError as error:
@@ -43,12 +43,12 @@ def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
     return e.Replan(findings=differences(plan, now)) if now.digest != plan.digest else None
 
 
-def _outcome(wiring: Wiring, asked: e.Asked) -> Outcome:
+def _outcome(wiring: Wiring, asked: e.Asked, before: e.Planned | None) -> Outcome:
     for pause_s in ASK_AGAIN_S:
         try:
-            return wiring.planner.plan(asked)
+            return wiring.planner.plan(asked, before)
         except HostKeyRefused:
             raise
         except (HostUnreachable, HostAnswerLost):
             time.sleep(pause_s)
-    return wiring.planner.plan(asked)
+    return wiring.planner.plan(asked, before)

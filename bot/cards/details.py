@@ -111,7 +111,8 @@ def _beside(story: Story, plans: list[Plan]) -> list[Markup]:
     lines += [say("details.load", said=sentence(f)) for f in unique(p.load for p in plans)]
     lines += [say("plan.warning", said=sentence(f)) for f in unique(p.warnings for p in plans)]
     knob, at = plans[0].knob, story.change.planned_at
-    return lines if knob is None else [*lines, *evidence.lines(story.records, knob, plans[0].value, at)]
+    stand = planned.standings if planned is not None else ()
+    return lines if knob is None else [*lines, *evidence.lines(story.records, knob, plans[0].value, at, stand)]
 
 
 def _sections(lines: list[Markup]) -> list[Block]:

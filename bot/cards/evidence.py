@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.cards.correctness import correctness, short_correctness
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
+from policies.applicability import Standing
 from policies.bench.metrics import short as short_metric
 from policies.evidence import Draft, Effect, Record, remarks
 from policies.finding import Finding
@@ -14,40 +17,48 @@ MOST_SHORT = 2
 MOST_POINTS = 12
 MOST_PROBLEMS = 6
 MOST_CONTEXT = 6
-BAD = frozenset({"invalid", "regresses", "trade_off", "inconclusive", "stale", "outside"})
+MOST_REASONS = 2
 
 
-def lines(records: tuple[Record, ...], knob: str, value: str | None, at: float) -> list[Markup]:
-    """Newest first, of this knob and value; or that there are none. `at` is the time that ages count to."""
+def lines(
+    records: tuple[Record, ...], knob: str, value: str | None, at: float, standings: Sequence[Standing] = ()
+) -> list[Markup]:
+    """Newest first, of this knob and value; or that there are none. `at` is the time that ages count to.
+
+    standings: what records were worth when the plan was made, where that is told.
+    """
     fitting = [r for r in records if r.knob == knob and r.value == value]
     if not fitting:
         return [] if value is None else [say("evidence.absent", knob=knob, value=value)]
     newest = sorted(fitting, key=lambda r: r.at, reverse=True)
-    told = [line for record in newest[:MOST_RECORDS] for line in one(record, at)]
+    told = [line for record in newest[:MOST_RECORDS] for line in one(record, at, standings)]
     left = len(newest) - MOST_RECORDS
     return [*told, say("plan.more-lines", n=left)] if left > 0 else told
 
 
-def short(records: tuple[Record, ...], knob: str, value: str | None, at: float) -> list[Markup]:
+def short(
+    records: tuple[Record, ...], knob: str, value: str | None, at: float, standings: Sequence[Standing] = ()
+) -> list[Markup]:
     """As `lines`, a line a record, of the two newest."""
     fitting = sorted((r for r in records if r.knob == knob and r.value == value), key=lambda r: -r.at)
     if not fitting:
         return [] if value is None else [say("evidence.absent", knob=knob, value=value)]
-    return [_short(record, at) for record in fitting[:MOST_SHORT]]
+    return [_short(record, at, _of(record, standings)) for record in fitting[:MOST_SHORT]]
 
 
-def _short(record: Record, at: float) -> Markup:
-    head = say("evidence.short", **_head(record, at))
+def _short(record: Record, at: float, standing: Standing | None) -> Markup:
+    head = say("evidence.short", **_head(record, at, standing))
     more: list[Markup] = []
     if record.summary is not None and record.summary.no_worse_up_to is not None:
         more.append(say("evidence.no-worse", concurrency=record.summary.no_worse_up_to))
     more += [sentence(f) for f in problems(record, frozenset({"refuse"}))[:1]]
-    return joined([head, *more, *short_correctness(record.correctness)])
+    return joined([head, *more, *short_correctness(record.correctness), *_reasons(standing, MOST_REASONS)])
 
 
-def one(record: Record, at: float) -> list[Markup]:
+def one(record: Record, at: float, standings: Sequence[Standing] = ()) -> list[Markup]:
     """The lines of one record."""
-    head = say("evidence.record", by=record.by, **_head(record, at))
+    standing = _of(record, standings)
+    head = say("evidence.record", by=record.by, **_head(record, at, standing))
     more = [say("evidence.against", baseline=record.baseline), *correctness(record.correctness)]
     if record.summary is not None and record.summary.no_worse_up_to is not None:
         more.append(say("evidence.no-worse", concurrency=record.summary.no_worse_up_to))
@@ -57,11 +68,44 @@ def one(record: Record, at: float) -> list[Markup]:
     if told:
         more.append(say("evidence.context", context=told))
     said = [sentence(f) for f in problems(record, frozenset({"refuse", "warn"}))[:MOST_PROBLEMS]]
-    return [head, Markup(" · ".join(more)), *said, *(sentence(f) for f in remarks(record))]
+    told_today = [*_reserve(standing), *_same(standing)]
+    return [head, Markup(" · ".join(more)), *said, *(sentence(f) for f in remarks(record)), *told_today]
 
 
-def _head(record: Record, at: float) -> dict[str, str | float]:
+def _of(record: Record, standings: Sequence[Standing]) -> Standing | None:
+    return next((found for found in standings if found.record == record.id), None)
+
+
+def _holds(standing: Standing | None) -> Markup:
+    """`, same build and GPU`, and the word where it is not valid; nothing where nobody looked."""
+    if standing is None:
+        return Markup("")
+    short = next((f.values["short"] for f in standing.findings if f.code == "applies.same"), None)
+    told = [say("applies.same", fields=short)] if short is not None else []
+    if standing.word != "valid":
+        told.append(say("applies.today", word=standing.word))
+    return Markup("".join(f", {part}" for part in told))
+
+
+def _reasons(standing: Standing | None, most: int) -> list[Markup]:
+    """What keeps the record from being valid today, the worst first."""
+    return [] if standing is None else [sentence(finding) for finding in standing.reasons[:most]]
+
+
+def _reserve(standing: Standing | None) -> list[Markup]:
+    """All of it in a line, with the word."""
+    said = _reasons(standing, MOST_PROBLEMS)
+    word = standing.word if standing is not None else ""
+    return [say("applies.reserve", word=word, said=joined(said, "; "))] if said else []
+
+
+def _same(standing: Standing | None) -> list[Markup]:
+    return [] if standing is None else [sentence(f) for f in standing.findings if f.code == "applies.same"]
+
+
+def _head(record: Record, at: float, standing: Standing | None) -> dict[str, str | float]:
     return {
+        "holds": _holds(standing),
         "record": record.id,
         "klass": record.klass,
         "age_s": max(0.0, at - record.at),

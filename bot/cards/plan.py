@@ -98,9 +98,10 @@ def _worth(story: Story, plan: Plan) -> list[Markup]:
         return []
     values = dict.fromkeys(t.now for t in plan.targets if t.now is not None and t.now != plan.value)
     fitting = [v for v in values if any(r.knob == knob and r.value == v for r in story.records)]
-    lines = [line for value in fitting[:2] for line in evidence.short(story.records, knob, value, at)[:1]]
+    stand = story.change.planned.standings if story.change.planned is not None else ()
+    lines = [line for value in fitting[:2] for line in evidence.short(story.records, knob, value, at, stand)[:1]]
     given_up = [say("plan.gives-up", said=line) for line in lines]
-    return [*given_up, *evidence.short(story.records, knob, plan.value, at)]
+    return [*given_up, *evidence.short(story.records, knob, plan.value, at, stand)]
 
 
 def order_line(plan: Plan) -> Markup:

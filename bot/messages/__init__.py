@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from bot.markup import Markup
 from bot.messages import (
     abtests,
+    applies,
     archive,
     asked,
     bakes,
@@ -46,6 +47,7 @@ from policies.finding import Finding
 
 NOUNS = (
     abtests,
+    applies,
     archive,
     asked,
     bakes,

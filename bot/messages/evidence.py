@@ -17,6 +17,24 @@ SENTENCES: dict[str, str] = {
     "evidence.not-good": (
         "evidence {record} was judged {klass:words}, expected at least {at_least} (line {line} of the fleet file)"
     ),
+    "evidence.not-valid": (
+        "evidence {record} is {standing} today ({why}), expected one that holds (line {line} of the fleet file)"
+    ),
+    "evidence.weak-today": (
+        "evidence {record} is of class {klass:words} and weak today ({why}), expected at least {at_least}"
+        " (line {line} of the fleet file)"
+    ),
+    "evidence.correctness-level": (
+        "evidence {record} reaches correctness level {level}, expected {needed} (1 answers compared, 2 scores with an"
+        " interval, 3 both and answers that end alike; line {line} of the fleet file)"
+    ),
+    "evidence.could-override": (
+        "as one of {role}, {actor:who} may do without enough evidence: set the value, with a reason behind because"
+    ),
+    "evidence.overridden": (
+        "{actor:who}, one of {role}, does without enough evidence, in their words: {reason}. {record} is {klass:words}"
+        " and {standing}, expected at least {at_least} (line {line} of the fleet file)"
+    ),
     "evidence.no-correctness": (
         "evidence {record} compared {compared} answers, {differing} of them differ; expected at least {needed}, all the"
         " same (line {line} of the fleet file)"
@@ -29,8 +47,10 @@ SENTENCES: dict[str, str] = {
         "evidence {record} ({klass}, recorded {recorded_at:day}) is enough (line {line} of the fleet file)"
     ),
     # lines of the card
-    "evidence.record": "evidence {record}, {klass}, {age_s:s} old, recorded by {by:who}: *{points}* {metric}, {runs}",
-    "evidence.short": "evidence {record}, {klass}, {age_s:s} old: *{points}* {metric}, {runs}",
+    "evidence.record": (
+        "evidence {record}, {klass:words}, {age_s:s} old{holds}, recorded by {by:who}: *{points}* {metric}, {runs}"
+    ),
+    "evidence.short": "evidence {record}, {klass:words}, {age_s:s} old{holds}: *{points}* {metric}, {runs}",
     "evidence.short-correct": "{differing} of {compared} answers differ (up to {could} % could)",
     "evidence.measured-on": "measured on {day}",
     "evidence.one-run": "n=1 per arm, no interval",

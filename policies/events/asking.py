@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from policies.applicability import Standing
+from policies.context import LoadRange
 from policies.finding import Finding
 from policies.intents import Actor, Intent, Where
 from policies.model import Model
@@ -33,6 +35,8 @@ class Planned(Model):
     mention: tuple[str, ...]  # Slack ids to mention: <@U..> and <!subteam^S..>
     expires_at: float
     dry: bool = False
+    standings: tuple[Standing, ...] = ()  # what records of the values now and then are worth today
+    load_seen: LoadRange | None = None  # requests that ran when it was planned
 
 
 class Refused(Model):

@@ -27,7 +27,7 @@ from policies.fleet_checks_table import Table
 from policies.fleet_checks_values import Form, Reader
 from policies.fleet_checks_yaml import compose
 from policies.intents import Actor, Intent, Restart
-from policies.trials.evidence import KEYS, read_record
+from policies.trials.evidence import KEYS, read_holds, read_record
 from policies.trials.trial import Outcome, Ruling, Trial
 
 CASE_KEYS = ("name", "change", "actor", "live", "history", "evidence", "now", "expect")
@@ -110,13 +110,16 @@ def _case(table: Table, fleet: Fleet, read: Read, now: float) -> PolicyCase:
     knob = None if isinstance(intent, Restart) else intent.knob
     here = fleet.knobs.get(knob or "")
     instances = tuple(i for service in (here.on if here else ()) for i in fleet.instances(service))
+    entries = _tables(table, "evidence")
+    records = tuple(read_record(entry, knob or "", at, number) for number, entry in enumerate(entries, start=1))
     trial = Trial(
         intent=intent,
         actor=_actor(table, fleet),
         now=at,
         live=_live(table, instances),
         history=_history(table, knob or "", instances),
-        evidence=tuple(read_record(entry, knob or "", at) for entry in _tables(table, "evidence")),
+        evidence=records,
+        holds={record.id: read_holds(entry) for record, entry in zip(records, entries, strict=True)},
     )
     return PolicyCase(table.text("name") or "", table.line, trial, _expected(table))
 

@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import get_args
 
 from policies.abtest.judgement import Word
+from policies.applicability import Holds
 from policies.correctness import Correctness
 from policies.evidence import Point, Record, Summary
 from policies.fleet_checks_table import Table
 
-KEYS = ("id", "value", "class", "metric", "age", "repeats", "correctness")
+KEYS = ("id", "value", "class", "holds", "metric", "age", "repeats", "correctness")
+HOLDS: tuple[Holds, ...] = get_args(Holds)
 CLASSES: tuple[Word, ...] = get_args(Word)
 
 
-def read_record(table: Table, knob: str, now: float) -> Record:
-    """The record. `age` is the time since it was measured and recorded, `repeats` the runs of an arm."""
+def read_holds(table: Table) -> Holds:
+    """What the record is worth today: `valid` where the case says nothing."""
+    return table.word("holds", HOLDS, "case.holds") or "valid"
+
+
+def read_record(table: Table, knob: str, now: float, number: int) -> Record:
+    """The record, `ab-NUMBER` where it has no id of its own.
+
+    `age` is the time since it was measured and recorded, `repeats` the runs of an arm.
+    """
     table.need("value", "value: 512")
     value = table.reader.text(table.at("value"), table.nodes["value"], raw=True) if "value" in table else ""
     repeats = table.whole("repeats", 1, 1000, 1)
@@ -28,7 +38,7 @@ def read_record(table: Table, knob: str, now: float) -> Record:
     point = Point(concurrency=1, ratio=1.0, n_a=repeats, n_b=repeats)
     summary = Summary(knob=knob, value=value, metric=metric, points=(point,), correctness=correctness)
     return Record(
-        id=table.text("id") or "ab-1",
+        id=table.text("id") or f"ab-{number}",
         knob=knob,
         klass=table.word("class", CLASSES, "case.class") or "observed",
         value=value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from policies.applicability import Holds
 from policies.events import Asked, Entry, EvidenceRecorded, NothingToDo, Planned, Refused, Succeeded
 from policies.finding import Finding
 from policies.fleet import Fleet
@@ -92,8 +93,14 @@ def _past(change: str, mine: Sequence[Entry], known: Sequence[Entry]) -> Past | 
         live=live,
         history=_history(first.intent, before),
         evidence=tuple(entry.event.record for entry in before if isinstance(entry.event, EvidenceRecorded)),
+        holds=_holds(decided.event),
     )
     return Past(change, trial, ruling, assumed)
+
+
+def _holds(event: object) -> Mapping[str, Holds]:
+    """What evidence was worth when it was planned, as far as the plan tells it."""
+    return {one.record: one.word for one in event.standings} if isinstance(event, Planned) else {}
 
 
 def _ruling(event: object) -> Ruling | Finding:

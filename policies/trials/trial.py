@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from policies.applicability import Holds, Standing
 from policies.case import Case
 from policies.decision import Decision, decide
 from policies.events import Succeeded
@@ -24,7 +25,7 @@ class Trial:
     """What is asked and what is known then. `now` is epoch seconds.
 
     live: the knob's value by instance (service@host); an instance that is left out has none.
-    history: the knob's succeeded changes, oldest first.
+    history: the knob's succeeded changes, oldest first. holds: what a record was worth then, by its id; else valid.
     """
 
     intent: Intent
@@ -33,6 +34,7 @@ class Trial:
     live: Mapping[str, str | None] = field(default_factory=dict)
     history: tuple[Succeeded, ...] = ()
     evidence: tuple[Record, ...] = ()
+    holds: Mapping[str, Holds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,10 @@ def _case(trial: Trial, fleet: Fleet) -> Case | Finding:
     if isinstance(found, Finding):
         return found
     knob = found.knob
-    return Case(found.word, trial.actor, fleet, knob, knob.on, found.value, trial.evidence, trial.now)
+    standings = {r.id: Standing(record=r.id, word=trial.holds.get(r.id, "valid")) for r in trial.evidence}
+    reason = getattr(intent, "because", None)
+    case = Case(found.word, trial.actor, fleet, knob, knob.on, found.value, trial.evidence, trial.now)
+    return replace(case, standings=standings, reason=reason)
 
 
 def _ruling(decision: Decision) -> Ruling:

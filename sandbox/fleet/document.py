@@ -125,6 +125,8 @@ def _engine(
         "health": _health(_url(ports, role, "/health"), boot_s[role]),
         "metrics": {"url": _url(ports, role, "/metrics"), "from": "host"},
         "server_info": {"url": _url(ports, role, "/server_info"), "from": "host"},
+        "model_info": {"url": _url(ports, role, "/v1/models"), "from": "host"},
+        "loads": {"url": _url(ports, role, "/v1/loads"), "from": "host"},
     }
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from policies import events as e
+from policies.context import Context
 from policies.evidence import Record, Summary
 from policies.facts import HttpAnswer, Incarnation, ProcessEnv, UnitFacts
 from policies.finding import Verdict
@@ -227,6 +228,39 @@ def suspicion(**more: Any) -> Suspicion:
         "owner": "U0ANA", "at": NOW, "review_at": NOW + 604_800.0, "review_s": 604_800.0,
     }  # fmt: skip
     return Suspicion.model_validate({**fields, **more})
+
+
+def judged(klass: str = "improves", *, n: int = 5, at: float = NOW - 2 * 86400, **changes: Any) -> Record:
+    """A record made from runs, of this class; everything that it was measured on is told."""
+    point = {
+        "load": {"concurrency": 64}, "n_a": n, "n_b": n, "a": 1000.0, "b": 1128.0, "ratio": 1.128, "ci_low": 1.11,
+        "ci_high": 1.15, "klass": klass,
+    }  # fmt: skip
+    judgement = {
+        "verdict": klass, "metric": "output_throughput", "unit": "tok/s", "better": "higher", "interleaved": True,
+        "margins": {}, "points": [point],
+    }  # fmt: skip
+    given: dict[str, Any] = {
+        "id": "ab-17", "knob": "TARGET_CTAS", "klass": klass, "value": "512", "judgement": judgement, "by": "U0BEN",
+        "at": at, "source": "a.jsonl, b.jsonl", "context": measured(),
+        "correctness": {"compared": 200, "differing": 0},
+    }  # fmt: skip
+    return Record.model_validate({**given, **changes})
+
+
+def measured(**changes: Any) -> Context:
+    """A context of which everything is known; 64 requests ran."""
+    given: dict[str, Any] = {
+        "accelerator": "H200", "accelerators": 8, "model": "openai/m", "quantization": "fp8", "kv_dtype": "not set",
+        "revision": "not set", "version": "0.5.23", "commit": "4f2a91c77d0e", "flags": {"max_running_requests": "256"},
+        "topology": {"tp": "8"}, "load": {"low": 1, "high": 128}, "reads_knob": "yes",
+    }  # fmt: skip
+    return Context.model_validate({**given, **changes})
+
+
+def today(**changes: Any) -> Context:
+    """The same, as it runs today."""
+    return measured(**{"load": {"low": 64, "high": 64, "kind": "p95"}, **changes})
 
 
 def answer(status: int | None = 200, body: str = "", **more: Any) -> HttpAnswer:

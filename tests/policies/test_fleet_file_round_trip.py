@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from policies.fleet import Canary, Fleet, HttpCheck, Knob, Service
+from policies.fleet import Canary, EvidenceNeed, Fleet, HttpCheck, Knob, Service
 from policies.fleet_file import read_fleet
 from policies.model import Model
 from tests.shared import ROOT
@@ -58,7 +58,9 @@ def canary(found: Canary) -> Document:
 
 
 def service(found: Service) -> Document:
-    written = kept(found, "health", "metrics", "canary", "server_info", "deploy") | {"health": check(found.health)}
+    written = kept(found, "health", "metrics", "canary", "server_info", "model_info", "loads", "deploy") | {
+        "health": check(found.health)
+    }
     if found.deploy:
         strategy = found.deploy.strategy
         written["deploy"] = {
@@ -70,6 +72,9 @@ def service(found: Service) -> Document:
         written["metrics"] = check(found.metrics, "boot_s")
     if found.server_info:
         written["server_info"] = check(found.server_info, "boot_s")
+    for name, said in (("model_info", found.model_info), ("loads", found.loads)):
+        if said:
+            written[name] = check(said, "boot_s")
     if found.canary:
         written["canary"] = canary(found.canary)
     return written
@@ -99,7 +104,7 @@ def write(fleet: Fleet) -> str:
         "rules": [
             kept(rule, "match", "line", "evidence")
             | {"match": kept_match(rule.match)}
-            | ({"evidence": kept(rule.evidence)} if rule.evidence else {})
+            | ({"evidence": evidence(rule.evidence)} if rule.evidence else {})
             for rule in fleet.rules
         ],
         "freezes": [{"name": freeze.name, **kept(freeze)} for freeze in fleet.freezes],
@@ -110,6 +115,13 @@ def write(fleet: Fleet) -> str:
     if fleet.prometheus_url is not None:
         document["prometheus"] = {"url": fleet.prometheus_url}
     return yaml.safe_dump(document, sort_keys=False)
+
+
+def evidence(need: EvidenceNeed) -> Document:
+    written = kept(need, "correctness_level", *(["correctness"] if not need.correctness else []))
+    if need.correctness_level:
+        written["correctness"] = {"level": need.correctness_level, "compared": need.correctness}
+    return written
 
 
 def kept_match(match: Model) -> Document:
@@ -142,6 +154,8 @@ def test_the_file_with_everything_sets_every_field() -> None:
             "max_age_s": 43200.0,
             "repeats": 2,
             "correctness": 100,
+            "correctness_level": 2,
+            "override": "engineers",
         },
     }
     assert fleet.timing.model_dump() == {

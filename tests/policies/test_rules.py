@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from bot.messages import strict
+from policies.applicability import standing
 from policies.fleet import EvidenceNeed, Freeze
 from policies.rules import evidence, freeze
 from tests.policies import builders as b
@@ -30,18 +33,33 @@ def frozen_case(now: float, word: str) -> Any:
 @pytest.mark.parametrize("case", EVIDENCE, ids=b.ids(EVIDENCE))
 def test_evidence_is_enough_or_the_reason_is_told(case: dict[str, Any]) -> None:
     rule = {**b.RULE, "evidence": {"metric": "output_throughput", **case["need"]}}
-    records = []
-    for given in case["records"]:
+    records = [b.judged(klass, at=b.NOW - 60, **correctness(case)) for klass in case.get("judged", ())]
+    for given in case.get("records", ()):
         fields = dict(given)
         records.append(b.record(at=b.NOW - fields.pop("age_s", 60), **fields))
-    asked = {key: case[key] for key in ("intent", "value") if key in case}
-    findings = evidence.judge(case_of(b.fleet(rules=(rule,)), records, **asked))
-    assert [f.code for f in findings] == ([] if case["code"] is None else [case["code"]])
-    if case["code"] is not None:
-        assert findings[0].effect == ("allow" if case["code"] == "evidence.enough" else "refuse")
-        assert findings[0].values["line"] == 40
-    if "record" in case:
-        assert findings[0].values["record"] == case["record"]
+    asked = {key: case[key] for key in ("intent", "value", "roles") if key in case}
+    plain = case_of(b.fleet(rules=(rule,)), records, **asked)
+    stand = {
+        r.id: standing(
+            r, b.today(**case.get("today", {})), b.NOW, max_age_s=case["need"].get("max_age_s"), variable=b.ENV
+        )
+        for r in records
+    }
+    findings = evidence.judge(replace(plain, standings=stand, reason=case.get("reason")))
+    codes = case["code"] if isinstance(case["code"], list) else [case["code"]] if case["code"] else []
+    assert [f.code for f in findings] == codes
+    assert all(strict(finding) for finding in findings)
+    if codes:
+        effect = case.get("effect", "allow" if codes == ["evidence.enough"] else "refuse")
+        assert (findings[0].effect, findings[0].values["line"]) == (effect, 40)
+    for key in ("record", "standing", "why"):
+        if key in case:
+            assert findings[0].values[key] == case[key]
+
+
+def correctness(case: dict[str, Any]) -> dict[str, Any]:
+    """Of a judged record, where the case tells another one."""
+    return {"correctness": case["correctness"]} if "correctness" in case else {}
 
 
 def test_each_rule_that_needs_evidence_is_judged() -> None:

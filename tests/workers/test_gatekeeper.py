@@ -81,6 +81,8 @@ class ScriptedHosts(Hosts):
         variables: Sequence[str],
         probes: dict[str, Sequence[HttpAsk]] | None = None,
         log: LogAsk | None = None,
+        *,
+        context: bool = False,
     ) -> Seen:
         seen = self.facts.pop(0) if len(self.facts) > 1 else self.facts[0]
         return Seen({"decode@gpu1": seen}, {})

@@ -154,8 +154,13 @@ class LogAsk:
     since: float | None = None
 
 
-def unit_ask(service: Service, variables: tuple[str, ...] = (), log: LogAsk | None = None) -> UnitAsk:
-    """What to ask about a service: its unit, its port, its endpoints and its devices."""
+def unit_ask(
+    service: Service, variables: tuple[str, ...] = (), log: LogAsk | None = None, *, context: bool = False
+) -> UnitAsk:
+    """What to ask about a service: its unit, its port, its endpoints and its devices.
+
+    context: also what tells whether evidence applies, the model and the accelerators.
+    """
     http = [
         HttpAsk(id="health", url=service.health.url, timeout_s=service.health.timeout_s, max_bytes=HEALTH_MAX_BYTES)
     ]
@@ -165,6 +170,9 @@ def unit_ask(service: Service, variables: tuple[str, ...] = (), log: LogAsk | No
     if service.server_info is not None:
         info = service.server_info
         http.append(HttpAsk(id="server_info", url=info.url, timeout_s=info.timeout_s, max_bytes=INFO_MAX_BYTES))
+    for name, check in (("model_info", service.model_info), ("loads", service.loads)) if context else ():
+        if check is not None:
+            http.append(HttpAsk(id=name, url=check.url, timeout_s=check.timeout_s, max_bytes=INFO_MAX_BYTES))
     return UnitAsk(
         service=service.name,
         unit=service.unit,

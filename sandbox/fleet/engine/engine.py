@@ -168,6 +168,7 @@ class Engine:
         options = self.options
         return {
             "version": options.version,
+            "git_commit": options.commit,
             "disaggregation_mode": options.role,
             "model_path": options.model,
             "served_model_name": options.model,
@@ -194,7 +195,14 @@ class Engine:
             "token_usage": round(self.steps.running / max(1, self.options.max_running), 4),
             "max_running_requests": self.options.max_running,
         }
-        return {"version": self.options.version, "dp_rank_count": 1, "loads": [load]}
+        options = self.options
+        return {
+            "version": options.version,
+            "accelerator": options.accelerator,
+            "num_accelerators": options.accelerators,
+            "dp_rank_count": 1,
+            "loads": [load],
+        }
 
 
 def said(value: object | None) -> str:

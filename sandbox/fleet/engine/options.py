@@ -17,6 +17,9 @@ class Options:
     port: int
     model: str
     version: str
+    commit: str
+    accelerator: str
+    accelerators: int
     boot_s: float
     warm_s: float
     drain_s: float
@@ -47,6 +50,9 @@ def read(argv: list[str]) -> Options:
     option("port", int, 0, "TCP port on 127.0.0.1")
     option("model", str, "m", "model name")
     option("version", str, "0.5.23", "version in /server_info")
+    option("commit", str, "4f2a91c77d0e", "commit of the build in /server_info")
+    option("accelerator", str, "RTX PRO 6000", "accelerator in /v1/loads")
+    option("accelerators", int, 1, "how many of them in /v1/loads")
     option("boot-s", float, 0.0, "seconds before the port is bound (router: before it is warm)")
     option("warm-s", float, 0.2, "seconds of /health 503 after the port is bound")
     option("drain-s", float, 5.0, "seconds given to requests in flight at SIGTERM")
@@ -72,6 +78,9 @@ def read(argv: list[str]) -> Options:
         port=found.port,
         model=found.model,
         version=found.version,
+        commit=found.commit,
+        accelerator=found.accelerator,
+        accelerators=found.accelerators,
         boot_s=found.boot_s,
         warm_s=found.warm_s,
         drain_s=found.drain_s,

@@ -1,0 +1,163 @@
+"""Today's context: what one look at a knob's instances tells of where a value would run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from policies.bench.fields import Fields, plain
+from policies.bench.identity import arguments, home_less
+from policies.bench.source import Source, documents
+from policies.context import UNSET, Context, LoadRange, everywhere, from_arguments
+from policies.facts import HttpAnswer, UnitFacts
+from policies.fleet import Fleet, Knob
+from policies.gates.port import taken
+from policies.inert import reads, server_info
+from policies.metrics.engine import Engine
+from policies.metrics.samples import Scrape, answered_scrape
+
+# told by images in the environment of the process that serves
+COMMIT_VARIABLES = ("VLLM_BUILD_COMMIT", "IMAGE_DIGEST", "GIT_COMMIT")
+DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})\b")
+GPU = "DCGM_FI_DEV_"
+MOST_TEXT = 200
+MOST_NAMES = 8
+
+
+def variables(fleet: Fleet, knob: Knob) -> tuple[str, ...]:
+    """The environment variables to look for: the knob's own, those of the other knobs, and what tells a build."""
+    others = [other.env for other in fleet.knobs.values() if set(other.on) & set(knob.on)]
+    return tuple(dict.fromkeys((knob.env, *others, *COMMIT_VARIABLES)))
+
+
+def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts], load: LoadRange | None = None) -> Context:
+    """The context of the knob's instances. load None: as many requests as run at this moment."""
+    own = [units[i] for service in knob.on for i in fleet.instances(service) if i in units]
+    found = everywhere([_of(fleet, knob, unit) for unit in own])
+    read = reads(knob, own)
+    split = _prefill_decode(units)
+    return found.model_copy(
+        update={
+            "topology": {**found.topology, **split},
+            "load": load if load is not None else running_now(own),
+            "reads_knob": read.answer,
+            "reads_why": read.why,
+        }
+    )
+
+
+def running_now(units: Sequence[UnitFacts]) -> LoadRange | None:
+    """Requests that run on all instances together; None unless each says how many."""
+    total = 0.0
+    for unit in units:
+        scrape = answered_scrape(f"{unit.service}@{unit.host}", _answer(unit, "metrics"))
+        running = Engine(scrape).running.value if isinstance(scrape, Scrape) else None
+        if running is None:
+            return None
+        total += running
+    return LoadRange(low=total, high=total, kind="now") if units else None
+
+
+def _of(fleet: Fleet, knob: Knob, unit: UnitFacts) -> Context:
+    """One instance. What somebody else answers at its port is not asked."""
+    info = server_info(unit)
+    found = _from_info(info) if info is not None else Context()
+    update: dict[str, object] = {"knobs": _knobs(fleet, knob, unit)}
+    loads = _document(_answer(unit, "loads"))
+    accelerator, count = _gpus(unit)
+    if isinstance(loads, dict):
+        accelerator = _text(loads.get("accelerator")) or accelerator
+        number = loads.get("num_accelerators")
+        count = number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else count
+    update |= {"accelerator": accelerator, "accelerators": count}
+    names, revision = _models(_document(_answer(unit, "model_info")))
+    if names:
+        update["model"] = found.model or names[0]
+        update["model_names"] = tuple(dict.fromkeys((*found.model_names, *names)))
+    if revision is not None and found.revision is None:
+        update["revision"] = revision
+    if found.commit is None:
+        update["commit"] = _commit(unit)
+    return found.model_copy(update=update)
+
+
+def _from_info(body: str) -> Context:
+    source = next(iter(documents(body)), None)
+    if not isinstance(source, Source) or not isinstance(source.value, dict):
+        return Context()
+    fields = Fields(source, "server_info")
+    args = arguments(fields, skip=frozenset({"version", "model_path"}))
+    return from_arguments(args, fields.text("version"), home_less(fields.text("model_path")))
+
+
+def _knobs(fleet: Fleet, knob: Knob, unit: UnitFacts) -> dict[str, str]:
+    """The other knobs of this service, as the main process has them; what could not be read is not told."""
+    found: dict[str, str] = {}
+    for other in fleet.knobs.values():
+        if other.name == knob.name or unit.service not in other.on:
+            continue
+        main = next((p for p in unit.processes if p.main and p.variable == other.env), None)
+        if main is not None and main.answer in {"present", "absent"}:
+            found[other.env] = UNSET if main.value is None else plain(main.value, MOST_TEXT)
+    return found
+
+
+def _commit(unit: UnitFacts) -> str | None:
+    """The digest of the image that the unit starts, or what the environment of its main process tells."""
+    for word in unit.exec_start:
+        if (found := DIGEST.search(word)) is not None:
+            return found[1]
+    for name in COMMIT_VARIABLES:
+        main = next((p for p in unit.processes if p.main and p.variable == name and p.answer == "present"), None)
+        if main is not None and main.value:
+            return plain(main.value, MOST_TEXT)
+    return None
+
+
+def _models(document: JsonValue) -> tuple[list[str], str | None]:
+    """Names of the served model, from `/v1/models` or `/model_info`; its revision where that is told."""
+    if not isinstance(document, dict):
+        return [], None
+    data = document.get("data")
+    listed = [one.get("id") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    told = [document.get("model_path"), document.get("served_model_name"), *listed]
+    names = [home for text in told[:MOST_NAMES] if (home := home_less(_text(text))) is not None]
+    return names, _text(document.get("revision"))
+
+
+def _gpus(unit: UnitFacts) -> tuple[str | None, int | None]:
+    """Kind and number of the accelerators, where the metrics of DCGM are among those of the service."""
+    scrape = answered_scrape(unit.service, _answer(unit, "metrics"))
+    if not isinstance(scrape, Scrape):
+        return None, None
+    seen = [s.labels for s in scrape.samples if s.name.startswith(GPU)]
+    kinds = {labels["modelName"] for labels in seen if labels.get("modelName")}
+    numbers = {labels.get("UUID") or labels.get("gpu") for labels in seen} - {None}
+    return (plain(kinds.pop(), MOST_TEXT) if len(kinds) == 1 else None), len(numbers) or None
+
+
+def _prefill_decode(units: Mapping[str, UnitFacts]) -> dict[str, str]:
+    """How many prefill and decode engines there are, where both were seen."""
+    modes = [_from_info(info).flags.get("disaggregation_mode") for u in units.values() if (info := server_info(u))]
+    counts = {mode: modes.count(mode) for mode in ("prefill", "decode")}
+    return {mode: str(count) for mode, count in counts.items()} if all(counts.values()) else {}
+
+
+def _answer(unit: UnitFacts, name: str) -> HttpAnswer | None:
+    found = next((a for a in unit.http if a.id == name and a.status == 200 and not a.truncated), None)
+    return None if taken(unit.port) else found
+
+
+def _document(answer: HttpAnswer | None) -> JsonValue:
+    try:
+        found: JsonValue = json.loads(answer.body) if answer is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _text(value: JsonValue) -> str | None:
+    return plain(value, MOST_TEXT) if isinstance(value, str) and value.strip() else None

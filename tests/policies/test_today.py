@@ -1,0 +1,259 @@
+"""Today's context out of one look, and whether the running build reads the knob at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.context import Context, LoadRange
+from policies.facts import HttpAnswer, LogTail, PortOwner, ProcessEnv, UnitFacts
+from policies.fleet import Fleet, Reported
+from policies.inert import Reads, reads
+from policies.today import today, variables
+from tests.policies import builders as b
+
+PATH = f"internal_states.0.env_vars.{b.ENV}"
+DIGEST = "sha256:" + "ab" * 32
+INFO: dict[str, Any] = {
+    "version": "0.5.23+g4f2a91c77", "model_path": "/home/ops/models/m", "served_model_name": "m", "tp_size": 8,
+    "quantization": "fp8", "kv_cache_dtype": None, "api_key": "sk-geheim-123456789", "max_running_requests": 256,
+    "disaggregation_mode": "decode", "internal_states": [{"env_vars": {b.ENV: "512"}}],
+}  # fmt: skip
+METRICS = """\
+# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{tp_rank="0",dp_rank="0"} 41
+sglang:num_running_reqs{tp_rank="1",dp_rank="0"} 41
+"""
+DCGM = """\
+DCGM_FI_DEV_SM_CLOCK{gpu="0",UUID="GPU-a",modelName="NVIDIA H200"} 1980
+DCGM_FI_DEV_SM_CLOCK{gpu="1",UUID="GPU-b",modelName="NVIDIA H200"} 1980
+"""
+
+
+def http(**bodies: object) -> tuple[HttpAnswer, ...]:
+    return tuple(
+        b.answer(200, body if isinstance(body, str) else json.dumps(body), id=name) for name, body in bodies.items()
+    )
+
+
+def env(name: str, value: str | None) -> ProcessEnv:
+    return b.process(value).model_copy(update={"variable": name})
+
+
+def seen(of: Fleet | None = None, **changes: Any) -> Context:
+    fleet = of or b.fleet(knobs=(b.knob(name="OTHER", env="OTHER_ENV", on=("decode",)),))
+    unit = b.unit(running="512", **{"http": http(server_info=INFO, metrics=METRICS), **changes})
+    return today(fleet, fleet.knobs["TARGET_CTAS"], {"decode@gpu1": unit})
+
+
+def test_a_server_tells_its_build_model_and_flags_and_no_secret() -> None:
+    found = seen()
+    assert (found.version, found.commit) == ("0.5.23", "4f2a91c77")
+    assert (found.model, found.model_names) == ("~/models/m", ("m",))
+    assert (found.quantization, found.kv_dtype, found.revision) == ("fp8", "not set", "not set")
+    assert found.topology == {"tp": "8"}
+    assert found.flags == {"max_running_requests": "256", "disaggregation_mode": "decode"}
+    assert "geheim" not in found.model_dump_json()
+    assert found.load == LoadRange(low=41, high=41, kind="now")
+
+
+def test_the_accelerators_are_those_of_the_loads_endpoint() -> None:
+    loads = {"accelerator": "H200", "num_accelerators": 8, "version": "x"}
+    found = seen(http=http(server_info=INFO, loads=loads))
+    assert (found.accelerator, found.accelerators) == ("H200", 8)
+    odd_ones: tuple[object, ...] = (
+        {"accelerator": 7, "num_accelerators": "8"}, [], "not json", {"num_accelerators": True},
+    )  # fmt: skip
+    for wrong in odd_ones:
+        odd = seen(http=http(loads=wrong))
+        assert (odd.accelerator, odd.accelerators) == (None, None)
+
+
+def test_without_that_endpoint_dcgm_tells_them() -> None:
+    found = seen(http=http(metrics=METRICS + DCGM))
+    assert (found.accelerator, found.accelerators) == ("NVIDIA H200", 2)
+
+
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        ({"object": "list", "data": [{"id": "openai/m"}, {"id": "lora"}]}, ("openai/m", "lora")),
+        ({"model_path": "openai/m", "revision": "abc"}, ("openai/m",)),
+        ({"data": [{"id": 7}, "x"]}, ()),
+        ("no json", ()),
+    ],
+)
+def test_a_served_model_has_every_name_that_is_told(document: object, names: tuple[str, ...]) -> None:
+    found = seen(http=http(model_info=document))
+    assert found.model_names == names
+    assert found.model == (names[0] if names else None)
+
+
+def test_the_commit_is_the_images_digest_or_what_the_environment_tells() -> None:
+    bare = http(server_info={"version": "0.5.23"})
+    assert seen(http=bare, exec_start=("/usr/bin/docker", "run", f"lmsys/sglang@{DIGEST}")).commit == DIGEST
+    told = (b.process("512"), env("VLLM_BUILD_COMMIT", "4f2a91c77d0e"))
+    assert seen(http=bare, processes=told).commit == "4f2a91c77d0e"
+    assert seen(http=bare).commit is None
+
+
+def test_other_knobs_are_read_from_the_main_process() -> None:
+    assert seen(processes=(b.process("512"), env("OTHER_ENV", "7"))).knobs == {"OTHER_ENV": "7"}
+    assert seen(processes=(b.process("512"), env("OTHER_ENV", None))).knobs == {"OTHER_ENV": "unset"}
+    unread = b.process(None, answer="unreadable").model_copy(update={"variable": "OTHER_ENV"})
+    assert seen(processes=(b.process("512"), unread)).knobs == {}
+
+
+def test_what_somebody_else_answers_at_the_port_is_not_asked() -> None:
+    owner = PortOwner(port=30001, state="owned", pid=9, in_unit=False)
+    found = seen(port=owner)
+    assert (found.version, found.model, found.load) == (None, None, None)
+
+
+def test_instances_that_differ_equal_nothing() -> None:
+    fleet = b.fleet(hosts=("gpu1", "gpu2"))
+    units = {
+        f"decode@{host}": b.unit(f"decode@{host}", running="512", http=http(server_info={**INFO, "version": version}))
+        for host, version in (("gpu1", "0.5.23"), ("gpu2", "0.5.21"))
+    }
+    found = today(fleet, fleet.knobs["TARGET_CTAS"], units)
+    assert found.version == "0.5.23 / 0.5.21"
+    assert found.model == "~/models/m"
+
+
+def test_the_load_is_that_of_all_instances_and_unknown_where_one_does_not_say() -> None:
+    fleet = b.fleet(hosts=("gpu1", "gpu2"))
+
+    def load(second: str) -> LoadRange | None:
+        bodies = {"gpu1": METRICS, "gpu2": second}
+        units = {
+            f"decode@{h}": b.unit(f"decode@{h}", running="512", http=http(metrics=text)) for h, text in bodies.items()
+        }
+        return today(fleet, fleet.knobs["TARGET_CTAS"], units).load
+
+    assert load(METRICS) == LoadRange(low=82, high=82, kind="now")
+    assert load("nothing 1\n") is None
+
+
+def test_the_load_that_was_seen_when_it_was_planned_is_kept() -> None:
+    fleet = b.fleet()
+    kept = LoadRange(low=53, high=53, kind="now")
+    units = {"decode@gpu1": b.unit(running="512", http=http(metrics=METRICS))}
+    assert today(fleet, fleet.knobs["TARGET_CTAS"], units, kept).load == kept
+
+
+def test_prefill_and_decode_are_counted_where_both_were_seen() -> None:
+    fleet = b.fleet(decode_on=("gpu1", "gpu2"), hosts=("gpu1", "gpu2"))
+    units = {
+        "prefill@gpu1": b.unit("prefill@gpu1", http=http(server_info={**INFO, "disaggregation_mode": "prefill"})),
+        **{f"decode@{h}": b.unit(f"decode@{h}", running="512", http=http(server_info=INFO)) for h in ("gpu1", "gpu2")},
+    }
+    knob = fleet.knobs["TARGET_CTAS"]
+    assert today(fleet, knob, units).topology == {"tp": "8", "prefill": "1", "decode": "2"}
+    del units["prefill@gpu1"]
+    assert today(fleet, knob, units).topology == {"tp": "8"}
+
+
+def test_the_variables_of_a_look_are_those_of_all_knobs_of_the_services() -> None:
+    more = (b.knob(name="OTHER", env="OTHER_ENV"), b.knob(name="FAR", env="FAR_ENV", on=("prefill",)))
+    fleet = b.fleet(knobs=more)
+    found = variables(fleet, fleet.knobs["TARGET_CTAS"])
+    assert found[0] == b.ENV
+    assert "OTHER_ENV" in found
+    assert "FAR_ENV" not in found
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.sampled_from(["{", "[]", '{"internal_states": 7}', '{"version": {"a": 1}}', "nan"]))
+def test_no_answer_whatever_it_is_stops_a_look(body: str) -> None:
+    answers = tuple(b.answer(200, body, id=name) for name in ("server_info", "loads", "model_info", "metrics"))
+    assert isinstance(seen(http=answers), Context)
+
+
+def test_a_document_that_is_nested_too_deep_is_nothing() -> None:
+    assert seen(http=http(server_info="[" * 50_000, loads="[" * 50_000, model_info="{" * 9)).version is None
+
+
+# --- does the build read the knob ---
+
+
+def read(unit: UnitFacts, *, reported: str | None = PATH) -> Reads:
+    knob = b.knob(reported=Reported(path=reported) if reported else None)
+    return reads(knob, [unit])
+
+
+def unit(body: object = None, *, running: str | None = "512", log: tuple[str, ...] = (), **more: Any) -> UnitFacts:
+    answers = http(server_info=body) if body is not None else ()
+    tail = LogTail(source="journal", lines=log) if log else None
+    return b.unit(running=running, http=answers, log=tail, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "answer", "why"),
+    [
+        (unit(INFO), "yes", "reports 512"),
+        (unit({"internal_states": [{"env_vars": {b.ENV: 256}}]}, running=None), "yes", "reports 256"),
+        (unit({"internal_states": [{"env_vars": {b.ENV: 256}}]}), "no", "reports 256 although 512 is in its environ"),
+        (unit({"internal_states": [{"env_vars": {"X": 1}}]}), "no", "reports its settings, and"),
+        # what is unset is not among the variables that are set
+        (unit({"internal_states": [{"env_vars": {"X": 1}}]}, running=None), None, ""),
+        (unit({"internal_states": [{}]}), None, ""),
+        (unit({"version": "0.5.23"}), None, ""),
+        (unit("no json"), None, ""),
+        (unit(None), None, ""),
+        # a value that cannot be taken says nothing about the variable
+        (unit({"internal_states": [{"env_vars": {b.ENV: 256}}]}, running="512  # tuned"), None, ""),
+        (
+            unit(INFO, log=(f"WARNING envs.py:1818] Unknown vLLM environment variable detected: {b.ENV}",)),
+            "no", "says in its log: WARNING",
+        ),
+        (
+            unit({"internal_states": [{"env_vars": {b.ENV: 256}}]}, log=(f"Invalid value for {b.ENV}: x",)),
+            "yes", "read it and refused its value",
+        ),
+        (unit(INFO, log=(f"Unknown vLLM environment variable detected: {b.ENV}_MORE",)), "yes", "reports 512"),
+        (unit(INFO, port=PortOwner(port=1, state="owned", in_unit=False)), None, ""),
+    ],
+)  # fmt: skip
+def test_a_build_that_does_not_know_the_variable_is_told_from_one_that_does(
+    found: UnitFacts, answer: str | None, why: str
+) -> None:
+    said = read(found)
+    assert said.answer == answer
+    assert why in said.why
+    assert (answer == "no") == ("decode@gpu1" in said.why)
+
+
+def test_a_setting_of_its_own_that_is_not_there_is_not_read_even_when_unset() -> None:
+    body = {"internal_states": [{"max_running_requests": 1}]}
+    assert read(unit(body, running=None), reported="internal_states.0.target_ctas").answer == "no"
+    assert read(unit(body, running=None), reported="nowhere.0.target_ctas").answer is None
+
+
+@pytest.mark.parametrize(
+    ("variables_told", "running", "answer"),
+    [({b.ENV: "512"}, "512", "yes"), ({"X": "1"}, "512", "no"), ({"X": "1"}, None, None)],
+)
+def test_without_a_path_the_servers_own_list_of_variables_tells(
+    variables_told: dict[str, str], running: str | None, answer: str | None
+) -> None:
+    body = {"internal_states": [{"env_vars": variables_told}]}
+    assert read(unit(body, running=running), reported=None).answer == answer
+
+
+def test_one_instance_that_does_not_read_it_is_enough() -> None:
+    knob = b.knob(reported=Reported(path=PATH))
+    bad = unit({"internal_states": [{"env_vars": {"X": 1}}]}).model_copy(update={"host": "gpu2"})
+    assert reads(knob, [unit(INFO), bad]).answer == "no"
+    assert reads(knob, [unit(INFO), unit(None)]).answer is None
+    assert reads(knob, []).answer is None
+
+
+def test_the_environment_of_a_wrapper_proves_nothing() -> None:
+    wrapper = b.process("512").model_copy(update={"name": "docker"})
+    found = unit({"internal_states": [{"env_vars": {b.ENV: 256}}]}, processes=(wrapper,))
+    assert read(found).answer == "yes"
