@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import threading
+from contextlib import suppress
 
 import click
 import structlog
@@ -24,8 +27,9 @@ def archive(parent: int | None, *, once: bool) -> None:
     The files are in CLAWBACK_ARCHIVE, or in the folder `archive` of CLAWBACK_DATA. `clawback audit verify` compares
     them with the ledger, `clawback audit rebuild` brings the ledger back from them.
     """
-    from workers.archive.follow import catch_up, follow
+    from workers.archive.follow import ROLE, catch_up, follow
     from workers.archive.writer import Archive
+    from workers.health import leave
     from workers.store import connect
     from workers.stores import opened_store, store_url
 
@@ -44,7 +48,10 @@ def archive(parent: int | None, *, once: bool) -> None:
             return
         with connect(store_url(settings.redis_url, settings.clawback_data)) as client:
             away = False
-            for news in follow(files, client, ending):
+            name = f"{socket.gethostname()}:{os.getpid()}"
+            for news in follow(files, client, ending, name):
                 if isinstance(news, StoreUnavailable) and not away:
                     log.warning("store is away", error=news.message)
                 away = isinstance(news, StoreUnavailable)
+            with suppress(StoreUnavailable):  # then the beat fades by itself
+                leave(client, (ROLE,), name)

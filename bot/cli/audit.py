@@ -98,7 +98,7 @@ def _threads(
 
 
 def _listed(findings: list[Finding]) -> list[JsonValue]:
-    return [{"code": one.code, "values": dict(one.values)} for one in findings]
+    return [{"code": one.code, "message": plain(one), "values": dict(one.values)} for one in findings]
 
 
 @command.command(name="export")

@@ -11,6 +11,7 @@ from bot.doctor.check import Check, Patient, bad, failed, good, unknown
 from bot.http import address
 from policies.errors import OpsError, SettingsError, StoreUnavailable
 from workers.archive.check import last_of
+from workers.archive.follow import ROLE as ARCHIVE
 from workers.archive.follow import other_chain
 from workers.health import alive
 from workers.live import find_binary, running_url
@@ -72,7 +73,7 @@ def ledger(patient: Patient) -> Iterator[Check]:
 
 
 def roles(patient: Patient) -> Iterator[Check]:
-    """All queues are served, or none is because nothing runs."""
+    """All queues are served and the ledger is put away, or nothing runs at all."""
     url = _url(patient)
     if patient.notes.get(STORE) == NEVER:
         yield good(ROLES, "doctor.roles-none")
@@ -82,7 +83,7 @@ def roles(patient: Patient) -> Iterator[Check]:
         return
     try:
         with connect(url, retries=0) as client:
-            serving = {queue: alive(client, queue) for queue in QUEUES}
+            serving = {queue: alive(client, queue) for queue in (*QUEUES, ARCHIVE)}
     except StoreUnavailable as error:
         yield failed(ROLES, error)
         return

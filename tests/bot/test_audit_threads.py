@@ -192,6 +192,12 @@ def test_the_metadata_of_a_line_do_not_serve_a_second_time(desk: Desk) -> None:
     assert codes(compare(desk)) == ["thread.doubled"]
 
 
+def test_a_line_of_a_thread_does_not_belong_into_the_channel(desk: Desk) -> None:
+    line = healthy(desk)
+    forge(desk, line["text"], line["metadata"]["event_payload"], thread=False)
+    assert codes(compare(desk)) == ["thread.moved-line"]
+
+
 def test_an_entry_that_has_no_line_is_drawn_by_nobody(desk: Desk) -> None:
     entry = next(x for x in desk.ledger.entries("C-142") if x.event.kind == "step_started")
     forge(desk, "step done", {"change": "C-142", "seq": entry.seq, "hash": entry.hash})

@@ -61,7 +61,7 @@ def test_a_deleted_entry_is_named_and_the_answer_is_no(store: Store) -> None:
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout) == {
         "ok": False,
-        "problems": [{"code": "ledger.missing-entry", "values": {"seq": 3}}],
+        "problems": [{"code": "ledger.missing-entry", "message": "entry 3 is missing", "values": {"seq": 3}}],
     }
 
 

@@ -201,7 +201,9 @@ def test_a_change_that_would_have_been_decided_otherwise_is_told_with_the_reason
 
 def test_evidence_counts_only_when_it_was_recorded_before(store: Store, tmp_path: Path) -> None:
     record(store, taken_away(), stories.succeeded()[:2], MEASURED)
-    assert replayed(store, fleet_file(tmp_path))[0] == 1
+    code, document = replayed(store, fleet_file(tmp_path))
+    assert (code, [(one["name"], one["ok"]) for one in document["cases"]]) == (1, [("C-1", True), ("C-2", False)])
+    assert "evidence.none" in document["cases"][1]["got"]["codes"]
 
 
 def test_what_policy_refused_is_judged_again_and_what_hosts_refused_is_not(store: Store, tmp_path: Path) -> None:

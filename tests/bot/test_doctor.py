@@ -17,6 +17,7 @@ from sandbox.slack import Fault, SlackSandbox
 from tests.conftest import Store
 from tests.ports import free_port
 from tests.workers import events as make
+from workers.archive.follow import ROLE as ARCHIVE
 from workers.archive.follow import catch_up
 from workers.archive.writer import Archive
 from workers.health import beat
@@ -221,8 +222,10 @@ def test_the_store_its_settings_the_archive_and_the_roles(whole: dict[str, str],
         store.redis.config_set("appendfsync", "always")
     assert found["store-persistence"] == "redis may forget what it acknowledged: appendfsync = everysec"
     beat(store.redis, QUEUES[:1], "w1")
-    assert sick(whole)["roles"].startswith("nobody serves: ")
+    assert sick(whole)["roles"].startswith("no process runs for: ")
     beat(store.redis, QUEUES, "w1")
+    assert sick(whole)["roles"] == "no process runs for: archive"
+    beat(store.redis, (ARCHIVE,), "w1")
     assert "roles" not in sick(whole)
     ledger = Ledger(store.redis, lambda: 5.0)
     ledger.append("C-1", make.asked(), expect_version=0)

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from policies.errors import ArchiveBroken, SettingsError
-from policies.events import GENESIS
+from policies.events import GENESIS, Entry
 from tests.conftest import Store
 from tests.workers import events as make
 from workers.archive.check import compare, last_of
 from workers.archive.follow import catch_up, follow
 from workers.archive.segment import segments
 from workers.archive.writer import Archive
+from workers.health import alive
 from workers.ledger import STREAM, Ledger, stored
 
 DAY = 86_400
@@ -138,8 +139,9 @@ def test_what_is_appended_while_it_follows_is_put_away(store: Store, tmp_path: P
     ledger = fill(store, "C-1")
     ending = threading.Event()
     with Archive(tmp_path / "a") as archive:
-        news = follow(archive, store.redis, ending)
+        news = follow(archive, store.redis, ending, "me")
         assert next(news) == 8
+        assert alive(store.redis, "archive") == 1
         ledger.append("ab-1", make.evidence("ab-1"), expect_version=0)
         assert next(news) == 1
         ending.set()
@@ -198,6 +200,16 @@ def test_what_was_done_to_a_file_is_named(
     path.write_bytes(b"".join(edit(path.read_bytes().splitlines(keepends=True))))
     found = codes(store, tmp_path / "a")
     assert found == wanted if wanted is not None else found[0] == ("broken-anchor", None)
+
+
+def test_an_entry_that_was_edited_and_sealed_anew_breaks_the_link_behind_it(store: Store, tmp_path: Path) -> None:
+    fill(store, "C-1")
+    put_away(store, tmp_path / "a")
+    (path,) = segments(tmp_path / "a")
+    found = path.read_text().splitlines(keepends=True)
+    forged = Entry.model_validate_json(found[3]).model_copy(update={"at": 7.0}).sealed()
+    path.write_text("".join([*found[:3], forged.canonical() + "\n", *found[4:]]))
+    assert codes(store, tmp_path / "a") == [("broken-link", 4), ("other-chain", 3)]
 
 
 def test_a_file_that_is_missing_in_the_middle_is_named(store: Store, tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import redis
 from policies.errors import ArchiveBroken, StoreUnavailable
 from workers.archive.segment import entry_line
 from workers.archive.writer import Archive
+from workers.health import beat
 from workers.ledger import BATCH, HEAD, STREAM, stored
 from workers.store import translated
 
+ROLE = "archive"  # among the queues of those who are alive
 WAIT_MS = 1000
 AWAY_S = 1.0
 
@@ -31,14 +33,20 @@ def catch_up(archive: Archive, client: redis.Redis) -> int:
     return count
 
 
-def follow(archive: Archive, client: redis.Redis, ending: threading.Event) -> Iterator[int | StoreUnavailable]:
+def follow(
+    archive: Archive, client: redis.Redis, ending: threading.Event, name: str = ""
+) -> Iterator[int | StoreUnavailable]:
     """Catch up again and again until `ending`; gives how many entries came, or why the store cannot be read.
+
+    name: of this process, which says that it is alive.
 
     Raises: ArchiveBroken.
     """
     while not ending.is_set():
         try:
             count = catch_up(archive, client)
+            if name:
+                beat(client, (ROLE,), name)
             if count:
                 yield count
             with translated():
