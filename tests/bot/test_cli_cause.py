@@ -158,3 +158,22 @@ def test_a_fleet_file_with_errors_is_refused(tmp_path: Path) -> None:
     fleet.write_text(EXAMPLE.read_text(encoding="utf-8").replace("needs: queue_reqs > 0", "needs: queue_req > 0"))
     found = failed("--fleet", str(fleet), "--cause", "cold-start", "--at", files(tmp_path, [engine_text()])[0])
     assert "'queue_req' is not a metric of this fleet" in found
+
+
+def test_a_real_cold_start_is_verified_against_the_process_that_ran_before(tmp_path: Path) -> None:
+    texts, total, count = [], 0.0, 0
+    for ttft_s in (29.0, 12.0, 6.0, 3.0, 2.9):
+        latency = f"time_to_first_token_seconds_sum {total}\nsglang:time_to_first_token_seconds_count {count}"
+        texts.append(engine_text(running=3, started=EPOCH - 60) + f"sglang:{latency}\n")
+        total, count = total + 10 * ttft_s, count + 10
+    at, *then = files(tmp_path, texts, apart_s=20)
+    before = tmp_path / "before.prom"
+    before.write_text(engine_text(started=EPOCH - 90_000), encoding="utf-8")
+    given = ["--at", at, *(word for one in then for word in ("--then", one)), "--baseline", f"{before}@{EPOCH - 3600}"]
+    found = check("cold-start", *given)
+    assert (found.code, found.document["verdict"]) == (0, "verified")
+    assert "cause: cold-start (cold start after a restart); measured" in found.text
+    assert [value for name, value, _ in found.readings if name == "uptime_s"] == [60, 140, 86400]
+    busy = files(tmp_path, [text.replace('tp_rank="0"} 0\n', 'tp_rank="0"} 2\n') for text in texts], apart_s=20)
+    rival = check("cold-start", "--at", busy[0], *(w for one in busy[1:] for w in ("--then", one)), *given[-2:])
+    assert (rival.document["verdict"], rival.document["code"]) == ("consistent", "claim.rivals-hold")
