@@ -8,6 +8,7 @@ from math import isfinite
 from policies.finding import Finding
 from policies.metrics.evaluate import Answer
 from policies.metrics.measured import Measured, Reading
+from policies.metrics.names import THROUGHPUT
 from policies.metrics.samples import NO_VALUE
 
 Values = dict[str, str | int | float | None]
@@ -70,7 +71,7 @@ class Collected:
                 of = self.missing + len(self.readings)
                 problem = self.finding("metrics.gaps", missing=self.missing, of=of, why=problem.code)
             else:
-                problem = beside
+                problem = beside or self._last_value()
         return Measured(
             name=self.asked.name,
             query=self.asked.query,
@@ -81,6 +82,12 @@ class Collected:
             readings=tuple(self.readings),
             problem=problem,
         )
+
+    def _last_value(self) -> Finding | None:
+        """A throughput that was logged last need not be that of now."""
+        if THROUGHPUT not in self.asked.query:
+            return None
+        return Finding(code="metrics.last-value", effect="note", values={"query": self.asked.query})
 
 
 def reading_of(at: float, answer: Answer) -> Reading | None:

@@ -168,6 +168,13 @@ def test_a_rate_looks_back_before_its_window() -> None:
     assert reach_s("sum(rate(t[10m])) + increase(u[1h])") == 3900.0
 
 
+def test_a_throughput_is_the_last_one_that_was_logged() -> None:
+    samples = (Sample("sglang:gen_throughput", {}, 86.5),)
+    found = window([Scrape("decode@gpu1", "u", 110.0, samples)], "sum(sglang:gen_throughput)")
+    assert numbers(found) == [(110.0, 86.5)]
+    assert problem(found) == "metrics.last-value"
+
+
 def test_of_a_long_window_evenly_spread_moments_are_answered() -> None:
     found = window([scrape(100.0 + i / 10, float(i)) for i in range(1000)])
     assert len(found.readings) == MOST_READINGS

@@ -233,6 +233,16 @@ def test_a_histogram_without_observations_has_no_quantile() -> None:
     assert math.isnan(value)
 
 
+@pytest.mark.parametrize(("text", "value"), [("max(a)", 3.0), ("min(a)", 2.0), ("count(a)", 3.0)])
+@pytest.mark.parametrize("first", ["0", "9"])
+def test_the_greatest_and_the_least_pass_over_what_is_no_number(text: str, value: float, first: str) -> None:
+    values = (Sample("a", {"i": first}, math.nan), Sample("a", {"i": "4"}, 2.0), Sample("a", {"i": "5"}, 3.0))
+    ordered = sorted(values, key=lambda sample: sample.labels["i"])
+    assert points(text, scrape(90.0, *ordered)) == [(value, False)]
+    (nothing,) = points("max(a)", scrape(90.0, values[0]))
+    assert math.isnan(nothing[0])
+
+
 def test_series_that_cannot_be_told_apart_are_no_answer() -> None:
     found = told('-{__name__=~"a|b"}', scrape(90.0, Sample("a", {}, 1.0), Sample("b", {}, 2.0)))
     assert found.code == "metrics.ambiguous"

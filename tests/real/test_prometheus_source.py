@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bot.messages import strict
+from policies.errors import NotFound
 from policies.fleet import Fleet, Host, HttpCheck, MetricQuery, Service
 from policies.metrics.collected import Asked
 from policies.metrics.measured import Measured, Reading
@@ -354,9 +355,26 @@ def test_scrapes_stand_in_for_a_server_that_is_away_and_it_is_said(store: Store)
     metrics.close()
 
 
+def test_the_age_of_the_last_scrape_is_told_however_long_ago_it_was(store: Store) -> None:
+    kept = Kept(store.redis, keep_s=1e9)
+    metrics = Metrics(fleet(), kept, lambda: pytest.fail("nothing is scraped"), None)
+    assert problem(metrics.window("running_reqs", start=END - 60, end=END)) == "metrics.missing"
+    kept.add(s for instance in BOTH for s in scrapes(instance)[:3])
+    found = metrics.window("running_reqs", start=END - 60, end=END)
+    assert problem(found) == "metrics.stale"
+    assert found.problem is not None
+    assert found.problem.values["last"] == BEGAN + 30
+
+
+def test_an_unknown_place_is_no_place(store: Store) -> None:
+    metrics = Metrics(fleet(), Kept(store.redis, keep_s=1e9), lambda: pytest.fail("nothing is scraped"), None)
+    with pytest.raises(NotFound, match="decode@gpu3"):
+        metrics.window("running_reqs", "decode@gpu3", start=END - 60, end=END)
+
+
 def test_an_answer_of_the_server_is_never_replaced(store: Store, server: PrometheusServer) -> None:
     kept = Kept(store.redis, keep_s=1e9)
-    kept.add([Scrape("decode@gpu1", "u", END, (Sample("half", {}, 9.0),))])
+    kept.add(Scrape(i, "u", END, (Sample("half", {}, 9.0), Sample("nothing", {}, 9.0))) for i in CALLED)
     metrics = Metrics(fleet(server.url), kept, lambda: pytest.fail("nothing"), Prometheus(fleet(), server.url))
     assert last(metrics.window("half", "decode@gpu1", start=END - 60, end=END)) == 1.0
     assert problem(metrics.window("nothing", start=END - 60, end=END)) == "metrics.missing"

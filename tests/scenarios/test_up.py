@@ -35,6 +35,7 @@ services:
     on: [gpu1]
     unit: decode.service
     health: {url: "http://127.0.0.1:30001/health", from: host, timeout: 25s, boot: 300s}
+    metrics: {url: "http://127.0.0.1:30001/metrics", from: host}
 restarts:
   decode-only: [decode]
 knobs:
@@ -191,6 +192,9 @@ def test_a_command_is_answered_planned_and_drawn_by_the_whole_tree(up: Up) -> No
     assert up.slack.people.command("ben", "perf", "/knob status").wait()
     assert waits(lambda: len(up.ephemeral("U0BEN")) > told), up.log
     assert f"{change} refused" in up.ephemeral("U0BEN")[told]
+    # the host is scraped by one process of all, and met quietly
+    assert waits(lambda: "a host cannot be scraped" in up.log), up.log
+    assert up.log.count("a host cannot be scraped") == 1
     assert "xoxb-" not in up.log
     assert "xapp-" not in up.log
 

@@ -87,6 +87,9 @@ class Metrics:
     def _of_scrapes(self, asked: Asked, instances: Sequence[str], start: float, end: float) -> Measured:
         early = start - reach_s(asked.query)
         scrapes = [scrape for instance in instances for scrape in self._kept.between(instance, early, end)]
+        if not scrapes:  # how long ago the last one was
+            before = (self._kept.newest(instance, early) for instance in instances)
+            scrapes = [scrape for scrape in before if scrape is not None]
         # two ticks, or as long as a gauge may be old
         fresh_s = max(FRESH_S, 2 * self._fleet.timing.scrape_s)
         found = measure(asked, scrapes, instances=instances, start=start, end=end, fresh_s=fresh_s)
