@@ -86,11 +86,21 @@ def scrapes(instance: str) -> list[Scrape]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+def engine() -> Iterator[Engine]:
+    """One that the server scrapes itself."""
+    found = Engine()
+    found.text = 'running{instance="own"} 5\n# TYPE replays counter\nreplays 3\nother 1\n'
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def server(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
     found = PrometheusServer(tmp_path_factory.mktemp("prometheus"))
     recorded = [s for instance in CALLED for s in scrapes(instance)]
     found.fill(Scrape(CALLED[s.instance], s.url, s.at, s.samples) for s in recorded)
-    found.start()
+    job = {"job_name": "j", "scrape_interval": "200ms", "scrape_timeout": "200ms"}
+    found.start([{**job, "static_configs": [{"targets": [f"127.0.0.1:{engine.port}"]}]}])
     yield found
     found.stop()
 
@@ -382,11 +392,9 @@ def test_an_answer_of_the_server_is_never_replaced(store: Store, server: Prometh
 
 
 def test_what_a_server_scrapes_itself_is_found_by_its_address_and_ends_with_its_series(
-    tmp_path_factory: pytest.TempPathFactory,
+    engine: Engine, server: PrometheusServer
 ) -> None:
-    engine = Engine()
-    engine.text = 'running{instance="own"} 5\nreplays 3\n# TYPE replays counter\nother 1\n'
-    port = int(engine.url.rpartition(":")[2].partition("/")[0])
+    port = engine.port
     service = Service(name="decode", on=("gpu1",), unit="d.service", health=check(port), metrics=check(port))
     one = Fleet(
         name="f",
@@ -395,27 +403,18 @@ def test_what_a_server_scrapes_itself_is_found_by_its_address_and_ends_with_its_
         restarts={},
         knobs={},
     )
-    server = PrometheusServer(tmp_path_factory.mktemp("scraping"))
-    job = {"job_name": "j", "scrape_interval": "200ms", "scrape_timeout": "200ms"}
-    server.start([{**job, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}])
     source = Prometheus(one, server.url)
-    try:
-        until(lambda: source.at(asked("sum(running)"), ["decode@gpu1"], time.time()).readings != ())
-        now = time.time()
-        assert (
-            last(
-                source.at(asked('sum by (exported_instance) (running{exported_instance="own"})'), ["decode@gpu1"], now)
-            )
-            == 5
-        )
-        assert last(source.at(asked("replays"), ["decode@gpu1"], now)) == 3
-        engine.text = "other 1\n"
-        until(lambda: problem(source.at(asked("sum(running)"), ["decode@gpu1"], time.time())) == "metrics.missing")
-        assert last(source.at(asked("sum(other)"), ["decode@gpu1"], time.time())) == 1
-    finally:
-        source.close()
-        server.stop()
-        engine.close()
+
+    def now(text: str) -> Measured:
+        return source.at(asked(text), ["decode@gpu1"], time.time())
+
+    until(lambda: now("sum(running)").readings != ())
+    assert last(now('sum by (exported_instance) (running{exported_instance="own"})')) == 5
+    assert last(now("replays")) == 3
+    engine.text = "other 1\n"
+    until(lambda: problem(now("sum(running)")) == "metrics.missing")
+    assert last(now("sum(other)")) == 1
+    source.close()
 
 
 def until(holds: Callable[[], bool], most_s: float = 20.0) -> None:

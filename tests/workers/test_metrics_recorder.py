@@ -65,7 +65,8 @@ class Engine:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/metrics"
+        self.port: int = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/metrics"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
@@ -124,22 +125,24 @@ def gone() -> Iterator[Closed]:
 
 
 class Bench:
-    """A recorder on this machine and on a host that is away, with what it kept."""
+    """A recorder on this machine, maybe with a host that is away, and what it kept."""
 
-    def __init__(self, store: Store, engine: Engine, gone: Closed, folder: Path) -> None:
+    def __init__(self, store: Store, engine: Engine, folder: Path, gone: Closed | None = None) -> None:
         check = HttpCheck(url=engine.url, timeout_s=20.0)
-        self.store = store
+        self.store, self.engine = store, engine
+        hosts = {"gpu1": Host(name="gpu1", address="127.0.0.1", user="me", manager="user")}
+        services = {
+            "decode": Service(name="decode", on=("gpu1",), unit="d.service", health=check, metrics=check),
+            "router": Service(name="router", on=("gpu1",), unit="r.service", health=check),
+        }
+        if gone is not None:
+            hosts["gpu2"] = Host(name="gpu2", address="127.0.0.1", port=gone.port, user="me", manager="user")
+            prefill = Service(name="prefill", on=("gpu2",), unit="p.service", health=check, metrics=check)
+            services["prefill"] = prefill
         self.fleet = Fleet(
             name="f",
-            hosts={
-                "gpu1": Host(name="gpu1", address="127.0.0.1", user="me", manager="user"),
-                "gpu2": Host(name="gpu2", address="127.0.0.1", port=gone.port, user="me", manager="user"),
-            },
-            services={
-                "decode": Service(name="decode", on=("gpu1",), unit="d.service", health=check, metrics=check),
-                "prefill": Service(name="prefill", on=("gpu2",), unit="p.service", health=check, metrics=check),
-                "router": Service(name="router", on=("gpu1",), unit="r.service", health=check),
-            },
+            hosts=hosts,
+            services=services,
             restarts={},
             knobs={},
             metrics={"own": MetricQuery(name="own", on="decode", query="sum(own_metric)", unit="1")},
@@ -152,17 +155,28 @@ class Bench:
         """Of another process each, as far as Redis can tell."""
         return SlowTick(connect(self.store.url), self.recorder, every_s)
 
+    def close(self) -> None:
+        self.engine.gate.set()
+        self.recorder.close()
+        self.hosts.close()
+
     def recorded(self, instance: str = "decode@gpu1") -> tuple[Scrape, ...]:
         return self.kept.between(instance, 0, 1e10)
 
 
 @pytest.fixture
-def bench(store: Store, engine: Engine, gone: Closed, tmp_path: Path) -> Iterator[Bench]:
-    found = Bench(store, engine, gone, tmp_path)
+def bench(store: Store, engine: Engine, tmp_path: Path) -> Iterator[Bench]:
+    found = Bench(store, engine, tmp_path)
     yield found
-    engine.gate.set()
-    found.recorder.close()
-    found.hosts.close()
+    found.close()
+
+
+@pytest.fixture
+def far(store: Store, engine: Engine, gone: Closed, tmp_path: Path) -> Iterator[Bench]:
+    """With a second host, that is away."""
+    found = Bench(store, engine, tmp_path, gone)
+    yield found
+    found.close()
 
 
 def names(scrape: Scrape) -> list[str]:
@@ -183,18 +197,18 @@ def test_a_scrape_is_given_whole_and_kept_in_part(bench: Bench, engine: Engine) 
     assert (kept.url, kept.at) == (engine.url, found.at)
 
 
-def test_a_host_that_is_away_does_not_keep_others_from_being_scraped(bench: Bench) -> None:
-    found = bench.recorder.take(bench.recorder.instances())
+def test_a_host_that_is_away_does_not_keep_others_from_being_scraped(far: Bench) -> None:
+    found = far.recorder.take(far.recorder.instances())
     assert isinstance(found["decode@gpu1"], Scrape)
     away = found["prefill@gpu2"]
     assert isinstance(away, Finding)
     assert (away.code, away.values["host"]) == ("metrics.host-away", "gpu2")
-    assert bench.recorded("prefill@gpu2") == ()
+    assert far.recorded("prefill@gpu2") == ()
 
 
-def test_only_what_has_a_metrics_url_is_scraped(bench: Bench) -> None:
-    assert bench.recorder.instances() == ("decode@gpu1", "prefill@gpu2")
-    assert bench.recorder.instances(["router@gpu1", "decode@gpu1"]) == ("decode@gpu1",)
+def test_only_what_has_a_metrics_url_is_scraped(far: Bench) -> None:
+    assert far.recorder.instances() == ("decode@gpu1", "prefill@gpu2")
+    assert far.recorder.instances(["router@gpu1", "decode@gpu1"]) == ("decode@gpu1",)
 
 
 def test_an_engine_that_answers_with_an_error_ends_its_series(bench: Bench, engine: Engine) -> None:
@@ -276,23 +290,23 @@ def test_a_process_that_was_killed_in_a_tick_does_not_hold_up_the_next_one(bench
     assert not tick()
 
 
-def test_a_host_that_is_away_is_told_once_and_asked_more_seldom(bench: Bench, engine: Engine, gone: Closed) -> None:
-    tick = bench.tick(every_s=60.0)
+def test_a_host_that_is_away_is_told_once_and_asked_more_seldom(far: Bench, engine: Engine, gone: Closed) -> None:
+    tick = far.tick(every_s=60.0)
     with capture_logs() as logs:
         assert tick()
         assert tick.join(20)
         met = gone.met
         assert met > 0
-        bench.store.redis.delete(DUE)
+        far.store.redis.delete(DUE)
         assert tick()
         assert tick.join(20)
         assert gone.met == met
-        assert 110_000 < bench.store.redis.pttl(f"{AWAY}gpu2:pause") <= 120_000
-        bench.store.redis.delete(DUE, f"{AWAY}gpu2:pause")
+        assert 110_000 < far.store.redis.pttl(f"{AWAY}gpu2:pause") <= 120_000
+        far.store.redis.delete(DUE, f"{AWAY}gpu2:pause")
         assert tick()
         assert tick.join(20)
         assert gone.met > met
-        assert 230_000 < bench.store.redis.pttl(f"{AWAY}gpu2:pause") <= 240_000
+        assert 230_000 < far.store.redis.pttl(f"{AWAY}gpu2:pause") <= 240_000
     assert [line["event"] for line in logs] == ["a host cannot be scraped, it is asked more seldom"]
     assert engine.asked == 3
 
