@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, context, made, section
+from bot.escape import code
 from bot.markup import Markup, joined
 from bot.messages import say
 from policies.evidence import Record
@@ -39,7 +40,7 @@ def exhibit(record: Record, at: float, problem: str = "") -> Card:
 
 def _told(record: Record, at: float) -> tuple[list[str], list[str]]:
     """What is known of a record, and the small print."""
-    head = say("exhibit.heading", knob=record.knob, value=record.value, baseline=record.baseline, klass=record.klass)
+    head = say("exhibit.heading", knob=record.knob, value=record.value, klass=record.klass)
     small: list[str] = [_files(record)]
     if record.note:
         small.append(say("evidence.note", by=record.by, note=record.note[:MOST_NOTE]))
@@ -47,8 +48,14 @@ def _told(record: Record, at: float) -> tuple[list[str], list[str]]:
 
 
 def _files(record: Record) -> Markup:
-    told = [
-        say("evidence.file", file=file.file, arm=file.arm, sha256=file.sha256) for file in record.files[:MOST_FILES]
-    ]
-    left = len(record.files) - MOST_FILES
-    return joined([*told, say("plan.more-lines", n=left)] if left > 0 else told) or say("evidence.no-files")
+    """Their names by arm; `clawback evidence show` has their digests."""
+    arms: dict[str, list[Markup]] = {}
+    for file in record.files:
+        arms.setdefault(file.arm, []).append(Markup(code(file.file)))
+    told = [say("evidence.files", arm=arm, files=_some(names)) for arm, names in arms.items()]
+    return joined(told) or say("evidence.no-files")
+
+
+def _some(names: list[Markup]) -> Markup:
+    left = len(names) - MOST_FILES
+    return joined([*names[:MOST_FILES], *([say("plan.more-lines", n=left)] if left > 0 else [])], by=", ")

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from bot.cli.evidence_plot import plot as draw_plot
 from bot.cli.evidence_plot import plot_option
 from bot.cli.output import emit
+from bot.escape import visible
 from policies.evidence import Record
 
 
@@ -34,7 +35,9 @@ def show(record_id: str, plot: Path | None, *, as_json: bool) -> None:
         click.echo(f"there is no record `{record_id[:40]}`; `clawback evidence list` has all of them", err=True)
         sys.exit(1)
     document: dict[str, JsonValue] = {"record": {**found.model_dump(mode="json"), "class": found.klass}}
-    emit(document, as_json, lines_of(exhibit(found, wiring.clock()), names_of(wiring.fleet.people)))
+    lines = lines_of(exhibit(found, wiring.clock()), names_of(wiring.fleet.people))
+    lines += [f"  {file.arm}: {visible(file.file)}, sha256 {file.sha256}" for file in found.files]
+    emit(document, as_json, lines)
     draw(found, plot)
 
 

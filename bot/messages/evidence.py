@@ -86,7 +86,7 @@ SENTENCES: dict[str, str] = {
     "evidence.context": "on {context}",
     "evidence.about": "evidence for {knob}, newest first: {n:n=record}",
     "evidence.nothing": "no evidence is recorded for {knob:code}; `evidence add` opens a form for result files",
-    "evidence.file": "{file:code} ({arm}, sha256 {sha256:sha})",
+    "evidence.files": "{arm}: {files}",
     "evidence.no-files": "no files are known",
     "evidence.note": "{by:who} notes: \u201c{note}\u201d",
     "evidence.pictures-at": "<{link}|pictures>",

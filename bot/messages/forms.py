@@ -22,12 +22,15 @@ SENTENCES: dict[str, str] = {
     "form.no-files": "no file is chosen, expected at least one",
     "form.too-many": "{n:n=file} in both arms, expected at most {most}",
     "form.too-large": "{file} has {mib} MiB, expected at most {most}",
-    "form.both-arms": "a file is in both arms, expected each in one",
+    "form.both-arms": (
+        "a file is in both arms, expected each in one; one that names its arms itself is recorded in a terminal,"
+        " as FILE#ARM"
+    ),
     "form.recorded": "{record} is recorded as {klass:words}: verdict and pictures follow in this channel",
     "form.recorded-silently": "{record} is recorded as {klass:words}; it cannot be shown in this channel: {why}",
     "form.already": "these files are recorded already as {record}, {klass:words}",
     "form.refused": "nothing is recorded: {message}; {hint:or=look at the file}",
-    "exhibit.heading": "*{knob} = {value:value}* against {baseline:value}: {klass:words}",
+    "exhibit.heading": "*{knob} = {value:value}*: {klass:words}",
     "exhibit.no-pictures": "pictures could not be posted: {why}",
     "exhibit.pictures": "evidence {record}: effect at each load, and runs in their order",
 }

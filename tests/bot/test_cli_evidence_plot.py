@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,10 @@ def kept(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 def test_a_record_is_shown_with_all_that_is_known_of_it_and_drawn(kept: Desk, tmp_path: Path) -> None:
     result = kept.run(ANA, "evidence", "show", "ab-2", "--plot", str(tmp_path / "ab.png"))
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("TARGET_CTAS = `512` against unset: improves\nevidence ab-2, improves,")
+    assert result.stdout.startswith("TARGET_CTAS = `512`: improves\nevidence ab-2, improves,")
     assert "recorded by @daemon" in result.stdout
-    assert "`a1-c64.json` (A, sha256 `" in result.stdout
+    assert "A: `a1-c64.json`, `a2-c64.json`, " in result.stdout
+    assert re.search(r"^  B: b4-c64.json, sha256 [0-9a-f]{64}$", result.stdout, re.MULTILINE)
     assert size(tmp_path / "ab.png") == size(tmp_path / "ab-runs.png") == (1200, 900)
     code, told = kept.json(ANA, "evidence", "show", "ab-2")
     assert (code, told["record"]["id"], told["record"]["class"]) == (0, "ab-2", "improves")

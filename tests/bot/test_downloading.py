@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from slack_sdk import WebClient
+from slack_sdk.web import SlackResponse
 
 from bot.downloading import Downloader, FileNotGiven
 from bot.slack import make_client
@@ -82,6 +85,20 @@ def test_a_page_for_signing_in_is_not_taken_for_the_file(room: Room) -> None:
     room.slack.workspace.app.scopes |= {"files:read"}
     room.slack.workspace.app.token_error = "token_revoked"
     assert "token_revoked" in room.refused(file_id)
+
+
+def test_a_redirect_is_not_followed_with_the_token(room: Room) -> None:
+    class Losing(WebClient):
+        def files_info(self, *, file: str, **more: Any) -> SlackResponse:
+            found = super().files_info(file=file, **more)
+            room.slack.workspace.app.scopes -= {"files:read"}
+            return found
+
+    file_id = room.drop("a.json", b"{}")
+    client = Losing(room.slack.bot_token, base_url=room.slack.base_url)
+    client.proxy = None
+    with pytest.raises(FileNotGiven, match="asks to sign in instead"):
+        Downloader(client, room.paused.append).fetch(file_id)
 
 
 def test_the_token_goes_to_no_other_host(room: Room) -> None:

@@ -40,7 +40,7 @@ def test_a_form_becomes_a_record_with_verdict_and_pictures_for_everybody(room: R
     assert [(f.file, f.arm) for f in record.files] == [(n, "A") for n, _ in FILES_A] + [(n, "B") for n, _ in FILES_B]
     assert room.told("ana") == ["ab-1 is recorded as improves: verdict and pictures follow in this channel"]
     card, pictures = room.public()
-    assert card["text"].startswith("TARGET_CTAS = 512 against unset: improves\nevidence ab-1, improves,")
+    assert card["text"].startswith("TARGET_CTAS = 512: improves\nevidence ab-1, improves,")
     assert "correctness 0 of 200 differ (up to 1.5 % could: rule of three, 95 % bound)" in card["text"]
     assert "after the driver update &lt;!channel&gt;" in card["text"]
     assert pictures["thread_ts"] == card["ts"]
@@ -168,12 +168,22 @@ def test_who_may_neither_ask_nor_approve_opens_no_form_and_records_nothing(room:
     (said,) = room.say("/knob evidence add", user="gus")
     assert "guest" in said
     assert room.slack.workspace.views == {}
-    # who loses the role between opening and sending is refused when it is heard
+
+
+def test_who_loses_the_role_between_opening_and_sending_records_nothing(room: Room) -> None:
+    room.say("/knob evidence add")
+    nobody = {name: role.model_copy(update={"users": ()}) for name, role in room.fleet.roles.items()}
+    room.hearing._identity._fleet = room.fleet.model_copy(update={"roles": nobody})
+    room.fill().wait()
+    room.work()
+    assert "may not record evidence for TARGET_CTAS" in room.told("ana")[-1]
+    room.hearing._identity._fleet = room.fleet
     room.say("/knob evidence add")
     room.slack.admin.set_user("ana", deleted=True)
     room.fill().wait()
     room.work()
     assert room.records() == []
+    assert room.public() == []
 
 
 def test_a_trigger_that_is_too_old_is_said(room: Room) -> None:
@@ -226,7 +236,7 @@ def test_everything_that_is_recorded_is_told_newest_first_with_files_and_links(r
     assert said.index("evidence ab-2, improves") < said.index("evidence ab-1, observed")
     assert said.startswith("evidence for TARGET_CTAS, newest first: 2 records")
     assert "n=1 per arm, no interval" in said
-    assert "a1.json (A, sha256 " in said
+    assert "A: a1.json, a2.json, a3.json, a4.json · B: b1.json, " in said
     card = room.public()[0]
     link = f"https://sandbox.slack.example/archives/C0PERF/p{card['ts'].replace('.', '')}"
     assert f"<{link}|pictures>" in said

@@ -70,7 +70,7 @@ def test_result_files_go_in_by_the_form_and_come_out_as_verdict_and_pictures(bro
     form.get_by_label("Value of B").fill("512")
     form.get_by_role("button", name="Judge and record").press("Enter")
     expect(form).to_be_hidden()
-    expect(page.locator("#feed .card")).to_contain_text("TARGET_CTAS = 512 against unset: improves")
+    expect(page.locator("#feed .card")).to_contain_text("TARGET_CTAS = 512: improves")
     expect(page.locator(".ephemeral").last).to_contain_text("ab-1 is recorded as improves")
     page.locator("#feed .replies").click()
     expect(page.locator("#replies img.shared")).to_have_count(2)
@@ -89,6 +89,6 @@ def test_files_that_were_dropped_with_a_mention_are_picked_in_the_form(browser: 
     form.get_by_label("Files of A").select_option(label=[name for name, _ in FILES_A])
     form.get_by_label("Files of B").select_option(label=[name for name, _ in FILES_B])
     form.get_by_role("button", name="Judge and record").click()
-    expect(page.locator("#feed .card").last).to_contain_text("TARGET_CTAS = 512 against unset")
+    expect(page.locator("#feed .card").last).to_contain_text("TARGET_CTAS = 512: improves")
     assert [record.by for record in room.records()] == ["U0ANA"]
     ana.close()
