@@ -115,8 +115,9 @@ class Asides:
             pointer = self._drawn.get(subject) or Pointer(channel=channel)
             if entry.seq > pointer.seq:
                 card = told(outside_line(entry.event))
-                _, pointer = self._once.post(entry, card, pointer, entry.at, lock)
-                self._drawn.put(subject, pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0}))
+                posted, pointer = self._once.post(entry, card, pointer, entry.at, lock)
+                update = {"card_ts": posted.ts, "seq": entry.seq, "pending": None, "failures": 0}
+                self._drawn.put(subject, pointer.model_copy(update=update))
 
     def _draw_suspicion(self, subject: str, lock: DrawingLock) -> None:
         kept = self._door.suspicion(subject)

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from bot.cards.evidences import exhibit as exhibit_card
+from bot.cards.shown import digest
 from bot.messages import say
 from bot.pictures import NothingToDraw, effect_png, effect_words, runs_png, runs_words
 from bot.posting import Poster
@@ -120,8 +121,10 @@ class Exhibits:
         if pointer.pending is not None:  # an earlier attempt ended unclearly
             found = self._poster.find(place.channel, entry, place.thread_ts, entry.at)
         if found is None:
-            self._drawn.put(place.name, pointer.model_copy(update={"pending": entry.seq}))
-            found = self._poster.post(place.channel, exhibit_card(record, self._clock()), entry, place.thread_ts)
+            card = exhibit_card(record, self._clock())
+            pointer = pointer.model_copy(update={"pending": entry.seq, "card": digest(card)})
+            self._drawn.put(place.name, pointer)
+            found = self._poster.post(place.channel, card, entry, place.thread_ts)
         pointer = pointer.model_copy(update={"card_ts": found.ts, "pending": None, "failures": 0})
         self._drawn.put(place.name, pointer)
         return pointer
@@ -175,13 +178,14 @@ class Exhibits:
         event = entries[0].event if entries else None
         if pointer.card_ts is None or not isinstance(event, EvidenceRecorded):
             return
+        card = exhibit_card(event.record, self._clock(), error.message)
+        update: dict[str, int | str] = {"seq": entries[0].seq}
         try:
-            self._poster.update(
-                place.channel, pointer.card_ts, exhibit_card(event.record, self._clock(), error.message)
-            )
+            self._poster.update(place.channel, pointer.card_ts, card)
+            update["card"] = digest(card)
         except (SlackRefused, SlackUnclear) as again:
             log.warning("card is not updated", exhibit=place.name, error=again.message)
-        self._drawn.put(place.name, pointer.model_copy(update={"seq": entries[0].seq}))
+        self._drawn.put(place.name, pointer.model_copy(update=update))
 
 
 def pictures(record: Record) -> list[Picture]:

@@ -113,6 +113,11 @@ class Drawn:
         with translated():
             self._redis.set(POINTER + change_id, pointer.model_dump_json())
 
+    def names(self) -> list[str]:
+        """Everything of which a pointer is kept: changes, and what is shown beside them."""
+        with translated():
+            return sorted(text_of(key).removeprefix(POINTER) for key in self._redis.scan_iter(match=POINTER + "*"))
+
     def put_new(self, change_id: str, pointer: Pointer) -> bool:
         """Keep the pointer where there is none; True when it was kept."""
         with translated():

@@ -1,13 +1,18 @@
-"""How what is recorded beside changes has to look in a thread: one function a kind of subject, by its prefix."""
+"""How what is recorded beside changes has to look: one function a kind of subject, by its prefix.
+
+Where it is shown is told by pointers, named after the subject, or after the subject and a place: `ab-17_C0PERF`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from bot.cards.answers import told
+from bot.cards.changed import outside_line
 from bot.cards.kit import Card
 from bot.cards.suspicion import reminder_card
-from policies.events import Entry
+from policies.events import Entry, OutsideSeen
 from workers.client import Client
 
 
@@ -24,7 +29,22 @@ def _suspicion(door: Client, entries: Sequence[Entry]) -> Look:
     return Look({entry.seq: cards for entry in entries})
 
 
-KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {"su": _suspicion}
+def _outside(_: Client, entries: Sequence[Entry]) -> Look:
+    event = entries[0].event
+    return Look({}, (lambda: told(outside_line(event))) if isinstance(event, OutsideSeen) else None)
+
+
+def _record(_: Client, __: Sequence[Entry]) -> Look:
+    """A record is shown with its age of then: it is held against what was posted."""
+    return Look({})
+
+
+KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {"ab": _record, "out": _outside, "su": _suspicion}
+
+
+def subject_of(name: str) -> str:
+    """The subject of the ledger that a pointer is about."""
+    return name.partition("_")[0]
 
 
 def look_of(door: Client, entries: Sequence[Entry]) -> Look:

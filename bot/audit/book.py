@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from bot.audit.asides import subject_of
 from policies.events import Asked, Entry, tells_change
 from workers.audit import Copies
-
-SILENT = frozenset({"evidence_recorded"})  # what is recorded and told in no thread
 
 
 class Book:
@@ -42,10 +41,14 @@ class Book:
             if isinstance(first.event, Asked) and first.event.where.channel
         }
 
-    def asides(self) -> list[str]:
-        """Subjects that are no changes and are told in threads."""
-        firsts = {name: entries[0].event.kind for name, entries in self._changes.items()}
-        return [name for name, kind in firsts.items() if not tells_change(kind) and kind not in SILENT]
+    def is_change(self, subject: str) -> bool:
+        """Whether the subject is a change, and not told beside changes."""
+        entries = self._changes.get(subject)
+        return entries is not None and tells_change(entries[0].event.kind)
+
+    def is_placed(self, subject: str) -> bool:
+        """Whether it is known where the subject is told, or must be: a change is told in one thread."""
+        return self.is_change(subject) or any(subject_of(name) == subject for name in self._copies.drawn.names())
 
     def _keep(self, entry: Entry) -> None:
         self._entries[entry.seq] = entry

@@ -1,7 +1,7 @@
 """One thread against the ledger: every line is drawn again and compared with what stands there. Pure.
 
 Codes: thread.edited-line, edited-card, deleted-line, deleted-card, added-message, unknown-entry, doubled, moved-line.
-Notes, which are no problem: thread.pending, edited-back, other-words, picture.
+Notes, which are no problem: thread.pending, edited-back, other-words, picture, unheld.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
+from typing import Protocol
 
 from bot.audit.message import Me, Message
 from bot.cards.kit import Card
@@ -23,7 +24,16 @@ MOST_QUOTED = 240
 ANYWHERE = f"{ASIDE['evidence_recorded'].prefix}-"
 BEFORE = 40  # characters that are shown before the place where two texts part
 Value = str | int | float | None
-Known = Callable[[int], Entry | None]
+
+
+class Known(Protocol):
+    """What of the ledger is asked here."""
+
+    def known(self, seq: int) -> Entry | None:
+        """The entry at this place."""
+
+    def is_placed(self, subject: str) -> bool:
+        """Whether it is known where the subject is told, or must be: a change is told in one thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,7 @@ def stray(message: Message, me: Me, known: Known, cards: Mapping[str, set[str]])
     if problem is not None:
         return [problem]
     mine = cards.get(claim.change, set())
-    return [] if message.ts in mine or not mine else [_finding("moved-line", message, change=claim.change)]
+    return [] if message.ts in mine or not mine else [_out_of_place(message, claim.change, known)]
 
 
 def _message(
@@ -195,11 +205,18 @@ def _foreign(message: Message, me: Me) -> list[Finding]:
     return [_added(message)] if message.claim is not None or me.looks_like(message) else []
 
 
+def _out_of_place(message: Message, subject: str, known: Known) -> Finding:
+    """A problem, unless it is forgotten where the subject was told."""
+    if known.is_placed(subject):
+        return _finding("moved-line", message, change=subject)
+    return _finding("unheld", message, "note", change=subject)
+
+
 def _unknown(message: Message, known: Known) -> Finding | None:
     claim = message.claim
     if claim is None:
         return None
-    entry = known(claim.seq)
+    entry = known.known(claim.seq)
     if entry is not None and (entry.subject, entry.hash) == (claim.change, claim.hash):
         return None
     return _finding("unknown-entry", message, change=claim.change, seq=claim.seq, text=_quoted(message.text))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from bot.audit.asides import Look, look_of
+from bot.audit.asides import Look, look_of, subject_of
 from bot.audit.book import Book
 from bot.audit.judge import Drawing, judge, stray
 from bot.audit.message import Me, Message
@@ -85,11 +85,9 @@ class Threads:
                 places[channel, thread_ts].append(name)
             else:
                 found += self._undrawn(name)
-        for name in self._book.asides():
-            pointer = self._copies.drawn.get(name)
-            place = (pointer.channel, pointer.thread_ts or "") if pointer is not None else ("", "")
-            if place in places or (place[1] and not only):
-                places[place].append(name)
+        for place, names in self._beside().items():
+            if place in places or not only:
+                places[place] += names
         for place, names in places.items():
             found += self._settled(place, names)
         found += self._strays(channels)
@@ -115,16 +113,26 @@ class Threads:
         mine = (m for m in messages if m.claim is not None and m.claim.change == name and self._me.wrote(m))
         return next((message.ts for message in mine), None)
 
+    def _beside(self) -> dict[Place, list[str]]:
+        """Where things are told that are no changes, by the names of their pointers."""
+        places: dict[Place, list[str]] = defaultdict(list)
+        for name in self._copies.drawn.names():
+            subject = subject_of(name)
+            pointer = self._copies.drawn.get(name) if self._book.of(subject) else None
+            ts = (pointer.thread_ts or pointer.card_ts) if pointer is not None else None
+            if pointer is not None and ts is not None and not self._book.is_change(subject):
+                places[pointer.channel, ts].append(name)
+        return places
+
     def _strays(self, channels: Mapping[str, Sequence[Message]]) -> list[Finding]:
         self._book.catch_up()
-        cards: dict[str, set[str]] = {}
-        found: list[Finding] = []
-        for message in (m for messages in channels.values() for m in messages):
-            if message.claim is not None and message.claim.change not in cards:
-                pointer = self._copies.drawn.get(message.claim.change)
-                cards[message.claim.change] = {pointer.card_ts} if pointer and pointer.card_ts else set()
-            found += stray(message, self._me, self._book.known, cards)
-        return found
+        cards: dict[str, set[str]] = defaultdict(set)
+        for name in self._copies.drawn.names():
+            pointer = self._copies.drawn.get(name)
+            if pointer is not None and pointer.card_ts is not None:
+                cards[subject_of(name)].add(pointer.card_ts)
+        said = (message for messages in channels.values() for message in messages)
+        return [one for message in said for one in stray(message, self._me, self._book, cards)]
 
     def _settled(self, place: Place, names: Sequence[str]) -> list[Finding]:
         """One thread; again when it is found wanting while somebody draws it."""
@@ -154,22 +162,23 @@ class Threads:
         drawings: dict[str, Drawing] = {}
         skipped = set()
         for name in before:
+            subject = subject_of(name)
             try:
-                drawings[name] = self._drawing(name, before[name], after[name])
+                drawings[subject] = self._drawing(subject, before[name], after[name])
             except (IllegalTransition, IndexError, StoreUnavailable) as error:
-                found.append(_told("not-compared", change=name, why=str(error)))
-                skipped.add(name)
-        for name in {m.claim.change for m in messages if m.claim is not None} - set(before):
-            pointer = self._copies.drawn.get(name)
+                found.append(_told("not-compared", change=subject, why=str(error)))
+                skipped.add(subject)
+        for subject in {m.claim.change for m in messages if m.claim is not None} - set(drawings):
+            pointer = self._copies.drawn.get(subject)
             if pointer is not None and pointer.thread_ts in {m.ts for m in messages}:
-                skipped.add(name)  # drawn in the same thread, and not asked about
+                skipped.add(subject)  # drawn in the same thread, and not asked about
         kept = [m for m in messages if m.claim is None or m.claim.change not in skipped]
-        return found + judge(kept, drawings, self._me, self._book.known)
+        return found + judge(kept, drawings, self._me, self._book)
 
     def _drawing(self, name: str, before: Pointer | None, after: Pointer | None) -> Drawing:
         entries = self._book.of(name)
         lost = any(pointer.lost for pointer in (before, after) if pointer is not None)
-        look = look_of(self._door, entries) if name in self._book.asides() else self._look(entries, lost=lost)
+        look = self._look(entries, lost=lost) if self._book.is_change(name) else look_of(self._door, entries)
         said = self._copies.drawn.words(name)
         return Drawing(name, entries[0], look.lines, said, before, after, look.card)
 

@@ -32,4 +32,5 @@ SENTENCES: dict[str, str] = {
         "the line of entry {seq} of {change} has the words of another version or fleet file; nobody edited it"
     ),
     "thread.picture": "a picture of {at:day} is not compared with anything",
+    "thread.unheld": "a message of {at:day} about {change} is not compared: it is not known where it was posted",
 }

@@ -20,12 +20,15 @@ from bot.audit.threads import Compared, Threads
 from bot.cards.kit import Card
 from bot.cards.shown import digest
 from bot.cli import main
+from bot.exhibits import Exhibit, Exhibits
 from bot.posting import EVENT_TYPE, Poster
 from bot.slack import SlackRefused, make_client
+from bot.uploading import Uploader
 from policies import events as e
 from policies.suspicion import Suspicion
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
+from tests.bot.test_changed import HAND
 from tests.bot.test_narrator import Desk
 from tests.conftest import Store
 from tests.shared import shared
@@ -304,6 +307,42 @@ def test_a_reminder_beside_a_change_is_compared_too(desk: Desk) -> None:
     desk.slack.people.delete_message("C0PERF", reminder["ts"])
     (gone,) = compare(desk).problems
     assert (gone.code, gone.values["change"]) == ("thread.deleted-line", "su-142")
+
+
+def test_a_record_that_is_shown_in_a_thread_is_compared_with_what_was_posted(desk: Desk) -> None:
+    web = make_client(desk.slack.bot_token, desk.slack.base_url, timeout_s=3)
+    exhibits = Exhibits(desk.client, desk.drawn, Poster(web), Uploader(web), desk.clock)
+    desk.record([e.EvidenceRecorded(record=stories.record())], "ab-17")
+    place = Exhibit("ab-17", "C0PERF", card(desk)["ts"])
+    exhibits.draw(place.name)
+    exhibits.draw(Exhibit("ab-17", "C0PERF").name)
+    shown = [m for m in desk.messages() if m["metadata"] and m["metadata"]["event_payload"]["change"] == "ab-17"]
+    assert len(shown) == 2
+    assert (compare(desk).problems, compare(desk).notes) == ((), ())
+    for message in shown:
+        found = next(m for m in desk.slack.workspace.messages if m.ts == message["ts"])
+        before, found.text = found.text, "it was never measured"
+        assert codes(compare(desk)) == ["thread.edited-card"]
+        found.text = before
+    forge(desk, "ab-17: +99 %", shown[0]["metadata"]["event_payload"])
+    assert codes(compare(desk)) == ["thread.added-message"]
+    desk.ledger.redis.delete(f"clawback:drawn:{place.name}", "clawback:drawn:ab-17_C0PERF")
+    forgotten = compare(desk)
+    assert (forgotten.problems, {one.code for one in forgotten.notes}) == ((), {"thread.unheld"})
+
+
+def test_what_was_done_outside_of_changes_is_compared_in_its_channel(desk: Desk) -> None:
+    web = make_client(desk.slack.bot_token, desk.slack.base_url, timeout_s=3)
+    desk.client.fleet = stories.fleet().model_copy(update={"channel": "C0PERF"})
+    asides = Asides(desk.client, desk.drawn, Poster(web), desk.clock, desk.rung.append)
+    desk.record([HAND], "out-1")
+    asides.draw("out-1")
+    said = next(m for m in desk.messages() if m["metadata"]["event_payload"]["change"] == "out-1")
+    assert (compare(desk).problems, compare(desk).notes) == ((), ())
+    desk.slack.people.edit_message_behind_the_bot("C0PERF", said["ts"], "nothing happened")
+    assert codes(compare(desk)) == ["thread.edited-card"]
+    desk.slack.people.delete_message("C0PERF", said["ts"])
+    assert codes(compare(desk)) == ["thread.gone"]
 
 
 def test_after_a_rebuild_a_reminder_is_not_said_twice(
