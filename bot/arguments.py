@@ -12,8 +12,8 @@ from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable
 from bot.words import Word
 
-Option = Literal["on", "via", "because", "citing", "anyway", "dry"]
-OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "anyway", "dry")
+Option = Literal["on", "via", "because", "citing", "for", "anyway", "dry"]
+OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "for", "anyway", "dry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Options:
     order: str | None = None
     because: str | None = None
     citing: tuple[str, ...] = ()
+    for_s: float | None = None
     anyway: bool = False
     dry: bool = False
 
@@ -132,7 +133,7 @@ class Arguments:
 
     def options(self, *allowed: Option) -> Options:
         """Options in any order, up to the end of the text."""
-        found: dict[Option, str | tuple[str, ...] | bool] = {}
+        found: dict[Option, str | tuple[str, ...] | float | bool] = {}
         while self.rest():
             option = self._option(allowed, found)
             match option:
@@ -144,6 +145,8 @@ class Arguments:
                     found[option] = self._because()
                 case "citing":
                     found[option] = self._citing()
+                case "for":
+                    found[option] = self._for()
                 case "anyway" | "dry":
                     found[option] = True
         return Options(
@@ -151,6 +154,7 @@ class Arguments:
             order=_text(found.get("via")),
             because=_text(found.get("because")),
             citing=citing if isinstance(citing := found.get("citing"), tuple) else (),
+            for_s=for_s if isinstance(for_s := found.get("for"), float) else None,
             anyway="anyway" in found,
             dry="dry" in found,
         )
@@ -196,7 +200,7 @@ class Arguments:
             return f"{name}=VALUE"
         return f"{name}=VALUE" if following.bare.lower() in {*OPTIONS, "to"} else f"{name}={shown(following.bare)}"
 
-    def _option(self, allowed: tuple[Option, ...], found: dict[Option, str | tuple[str, ...] | bool]) -> Option:
+    def _option(self, allowed: tuple[Option, ...], found: dict[Option, str | tuple[str, ...] | float | bool]) -> Option:
         word = self._take()
         self._plain(word)
         option = next((one for one in OPTIONS if one == word.bare.lower()), None)
@@ -229,6 +233,11 @@ class Arguments:
         self._plain(word)
         return spelling.order(word, self.names)
 
+    def _for(self) -> float:
+        word = self._option_word("for", "a time like 2h")
+        self._plain(word)
+        return spelling.duration(self._fold(word.bare), word)
+
     def _because(self) -> str:
         hint = 'write because "..." with the reason in quotes'
         if not self.rest():
@@ -254,5 +263,5 @@ class Arguments:
         return expressions(words)
 
 
-def _text(value: str | tuple[str, ...] | bool | None) -> str | None:
+def _text(value: str | tuple[str, ...] | float | bool | None) -> str | None:
     return value if isinstance(value, str) else None

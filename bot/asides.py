@@ -13,11 +13,12 @@ import structlog
 
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
+from bot.cards.locks import lock_line
 from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Entry, OutsideSeen
+from policies.events import Entry, Locked, OutsideSeen
 from policies.fleet import Fleet
 from policies.suspicion import change_of
 from workers.drawn import DrawingLock, Drawn, Pointer
@@ -33,6 +34,9 @@ class Door(Protocol):
     """What is needed of the workers' client."""
 
     fleet: Fleet
+
+    def locked(self, count: int) -> list[Entry]:
+        """The last entries about locks."""
 
     def outside(self, count: int) -> list[Entry]:
         """The last things that the watch found."""
@@ -88,7 +92,7 @@ class Asides:
             self._drawn.finished(subject)
 
     def sweep(self) -> None:
-        """Remind of the review dates that have come, and ring for every reminder that is not drawn."""
+        """Remind of the review dates that have come, and ring for everything beside changes that is not drawn."""
         for subject in self._door.remind_of_suspicions():
             self._ring(subject)
         for subject, seq in {entry.subject: entry.seq for entry in self._door.reminders(SWEPT)}.items():
@@ -96,7 +100,10 @@ class Asides:
             thread = self._drawn.get(change_of(subject))
             if (pointer is None or pointer.seq < seq) and thread is not None and thread.thread_ts is not None:
                 self._ring(subject)
-
+        for subject, seq in {entry.subject: entry.seq for entry in self._door.locked(SWEPT)}.items():
+            pointer = self._drawn.get(subject)
+            if pointer is None or pointer.seq < seq:
+                self._ring(subject)
         for entry in self._door.outside(SWEPT) if self._door.fleet.channel else ():
             if self._drawn.get(entry.subject) is None:
                 self._ring(entry.subject)
@@ -104,6 +111,8 @@ class Asides:
     def _draw(self, subject: str, lock: DrawingLock) -> None:
         if subject.startswith("out-"):
             self._draw_outside(subject, lock)
+        elif subject.startswith("lk-"):
+            self._draw_lock(subject, lock)
         else:
             self._draw_suspicion(subject, lock)
 
@@ -118,6 +127,21 @@ class Asides:
                 posted, pointer = self._once.post(entry, card, pointer, entry.at, lock)
                 update = {"card_ts": posted.ts, "seq": entry.seq, "pending": None, "failures": 0}
                 self._drawn.put(subject, pointer.model_copy(update=update))
+
+    def _draw_lock(self, subject: str, lock: DrawingLock) -> None:
+        """A lock in the channel where it was put on, and below it that it was opened."""
+        entries = self._door.entries(subject)
+        first = entries[0].event if entries else None
+        if not isinstance(first, Locked) or not first.where.channel:
+            return
+        pointer = self._drawn.get(subject) or Pointer(channel=first.where.channel, thread_ts=first.where.thread_ts)
+        for entry in entries:
+            if entry.seq > pointer.seq:
+                card = told(lock_line(subject, first, entry.event))
+                posted, pointer = self._once.post(entry, card, pointer, entries[0].at, lock)
+                thread = {"thread_ts": pointer.thread_ts or posted.ts, "seq": entry.seq, "pending": None, "failures": 0}
+                pointer = pointer.model_copy(update=thread)
+                self._drawn.put(subject, pointer)
 
     def _draw_suspicion(self, subject: str, lock: DrawingLock) -> None:
         kept = self._door.suspicion(subject)

@@ -13,6 +13,7 @@ import structlog
 from bot.answering import Answerer
 from bot.cards import answers, buttons, form
 from bot.cards.kit import Card
+from bot.cards.locks import answered
 from bot.cards.suspicion import settled
 from bot.evidence_desk import EvidenceDesk
 from bot.grammar import ParseError, Reading, parse, parse_slash, render
@@ -25,7 +26,7 @@ from bot.places import trouble
 from bot.questions import Asked, Looking, Questions
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
-from policies.intents import Act, Actor, Command, EvidenceAdd, EvidenceOf, Intent, Where
+from policies.intents import Act, Actor, Command, EvidenceAdd, EvidenceOf, Intent, LockScope, UnlockScope, Where
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
@@ -128,6 +129,8 @@ class Hearing:
             return self._questions.details(command.change, command.digest)
         if isinstance(command, buttons.GiveBack):
             return self._give_back(inbox_id, command.suspicion, actor, heard)
+        if isinstance(command, LockScope | UnlockScope):
+            return self._lock(command, actor, heard, inbox_id)
         if isinstance(command, EvidenceAdd):
             return self._desk.open(heard, actor)
         if isinstance(command, EvidenceOf):
@@ -187,6 +190,17 @@ class Hearing:
         if intent is None:
             return answers.told(say("suspicion.by-name"))
         return self._ask(inbox_id, intent, actor, heard, Reading(intent, f"/knob {render(intent)}", False, None))
+
+    def _lock(self, word: LockScope | UnlockScope, actor: Actor, heard: AnyHeard, inbox_id: str) -> Card:
+        thread_ts = heard.thread_ts if isinstance(heard, HeardMention) else None
+        where = Where(channel=heard.channel, thread_ts=thread_ts)
+        if isinstance(word, LockScope):
+            answer = self._client.locks.lock(word, actor, where, inbox_id)
+        else:
+            answer = self._client.locks.unlock(word, actor, inbox_id)
+        if answer.lock is not None and answer.finding.effect == "allow":
+            self._client.doorbell.ring("narrate", "draw", answer.lock.id)
+        return answers.told(answered(answer.finding))
 
     def _channel_problem(self, channel: str) -> Markup | None:
         """Why a plan cannot be shown where it is asked for; None when it can, or when Slack does not say."""

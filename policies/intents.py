@@ -172,6 +172,22 @@ class Log(Model):
     since_s: float = Field(default=7200.0, gt=0)
 
 
+class LockScope(Model):
+    """`lock SCOPE because "..." [for DURATION]`: nothing there is changed until it is opened. Units: seconds."""
+
+    kind: Literal["lock"] = "lock"
+    scope: str
+    because: str
+    for_s: float | None = Field(default=None, gt=0)
+
+
+class UnlockScope(Model):
+    """`unlock SCOPE`, or the id of the lock."""
+
+    kind: Literal["unlock"] = "unlock"
+    scope: str
+
+
 class Reclaim(Model):
     """`reclaim`: what was taken away on suspicion, what it costs, how to get it back."""
 
@@ -196,6 +212,8 @@ Command = Annotated[
     | Help
     | History
     | Log
+    | LockScope
+    | UnlockScope
     | Reclaim
     | Act,
     Field(discriminator="kind"),

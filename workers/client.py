@@ -18,6 +18,7 @@ from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
 from workers.changed import Changed, changed, of_knob
 from workers.ledger import Ledger, text_of
+from workers.locks import Locks
 from workers.queue import Doorbell
 from workers.store import translated
 from workers.suspicions import Kept, Suspicions
@@ -44,6 +45,7 @@ class Client:
         self.fleet = fleet
         self._clock = clock
         self._suspicions = Suspicions(ledger, fleet)
+        self.locks = Locks(ledger, fleet, clock)
 
     def request(
         self, intent: Intent, actor: Actor, where: Where, *, said: str, normalised: str, key: str | None = None
@@ -168,6 +170,10 @@ class Client:
     def of_knob(self, knob: str) -> tuple[e.Entry, ...]:
         """What is recorded about a knob, oldest first."""
         return of_knob(self.ledger, self.fleet, knob)
+
+    def locked(self, count: int) -> list[e.Entry]:
+        """The last entries about locks, oldest first."""
+        return self.ledger.index("locks")[-count:]
 
     def outside(self, count: int) -> list[e.Entry]:
         """The last things that the watch found outside of changes, oldest first."""

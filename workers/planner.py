@@ -17,6 +17,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import KnobIntent, Restart
 from policies.load import plan_load
+from policies.locks import in_the_way, standing
 from policies.plan import Plan
 from policies.planning.goal import goal
 from policies.planning.knob import Planning, plan_knob
@@ -115,7 +116,8 @@ class Planner:
     def _outcome(
         self, planning: Planning, decision: Decision, facts: dict[str, UnitFacts], aimed: tuple[str, ...]
     ) -> Outcome:
-        held = self._held_by_others(planning)
+        planning, locked = self._open(planning)
+        held = (*self._held_by_others(planning), *locked)
         refusals = tuple(f for f in (*decision.findings, *planning.findings, *held) if f.effect == "refuse")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
@@ -130,6 +132,16 @@ class Planner:
             for plan in planning.plans
         )
         return Outcome(tuple(plans), decision, decision.findings)
+
+    def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:
+        """The plans that no lock stands in the way of; where none is left, the locks that do."""
+        locks = standing(self._ledger.index("locks"), self._clock())
+        ways = [(plan, in_the_way(locks, plan.services)) for plan in planning.plans]
+        left = tuple(plan for plan, found in ways if not found)
+        if not ways or left:
+            return replace(planning, plans=left), ()
+        found = {str(one.values["lock"]): one for _, ours in ways for one in ours}
+        return planning, tuple(found.values())
 
     def _held_by_others(self, planning: Planning) -> tuple[Finding, ...]:
         """Changes that wait for a person keep what they touched: undoing one must not undo a newer one with it."""

@@ -9,6 +9,7 @@ import click
 from pydantic import JsonValue
 
 from bot.cards.answers import verified
+from bot.cards.locks import answered
 from bot.cli import talk
 from bot.cli.output import emit
 from bot.following import decided
@@ -18,7 +19,7 @@ from bot.names import Names
 from bot.questions import Asked
 from bot.terminal import lines_of, plain
 from policies.errors import NotFound
-from policies.intents import Act, EvidenceAdd, Intent, Verify, Where
+from policies.intents import Act, EvidenceAdd, Intent, LockScope, UnlockScope, Verify, Where
 
 
 @click.command(name="say")
@@ -40,6 +41,8 @@ def command(text: str, pose: str | None, *, wait: bool, yes: bool, as_json: bool
         talk.act(terminal, reading.command, wait=wait, yes=yes)
     if isinstance(reading.command, Asked):
         _answer(terminal, reading.command)
+    if isinstance(reading.command, LockScope | UnlockScope):
+        _lock(terminal, reading.command, reading.normalised, yes=yes)
     if isinstance(reading.command, EvidenceAdd):
         _only_in_slack(as_json=as_json)
     _ask(terminal, reading.command, text, reading.normalised, wait=wait, yes=yes)
@@ -59,6 +62,23 @@ def _only_in_slack(*, as_json: bool) -> NoReturn:
     emit({"error": {"code": "only-in-slack", "message": said, "hint": ""}}, as_json, [])
     click.echo(f"clawback: {said}", err=True)
     sys.exit(1)
+
+
+def _lock(terminal: talk.Terminal, word: LockScope | UnlockScope, normalised: str, *, yes: bool) -> NoReturn:
+    person = terminal.person(deciding=False)
+    terminal.ask_first(f"say `{normalised}` as {person.actor.name}?", yes=yes)
+    client = terminal.wiring.client
+    if isinstance(word, LockScope):
+        answer = client.locks.lock(word, person.actor, Where(channel=terminal.wiring.fleet.channel or ""))
+    else:
+        answer = client.locks.unlock(word, person.actor)
+    if answer.finding.effect == "refuse":
+        terminal.refuse(answer.finding)
+    if answer.lock is not None:
+        client.doorbell.ring("narrate", "draw", answer.lock.id)
+    said = plain(answered(answer.finding), terminal.name_of)
+    emit(_document(said) | {"lock": answer.lock.id if answer.lock else None}, terminal.as_json, [said])
+    sys.exit(0)
 
 
 def _answer(terminal: talk.Terminal, question: Asked) -> NoReturn:

@@ -15,6 +15,7 @@ from bot.commands import (
     help,  # noqa: A004 - named after the words, as are the others
     history,
     list,  # noqa: A004
+    lock,
     log,
     reclaim,
     restart,
@@ -23,6 +24,7 @@ from bot.commands import (
     set,  # noqa: A004
     show,
     status,
+    unlock,
     unset,
     verify,
 )
@@ -41,6 +43,8 @@ COMMANDS: tuple[CommandWord, ...] = (
     evidence.COMMAND,
     history.COMMAND,
     log.COMMAND,
+    lock.COMMAND,
+    unlock.COMMAND,
     status.COMMAND,
     *acts.COMMANDS,
     help.COMMAND,

@@ -16,9 +16,14 @@ def _read(arguments: Arguments) -> Log:
 
 
 def _write(question: Log) -> str:
-    whole = int(question.since_s)
+    return "log" if question == Log() else f"log since {duration_text(question.since_s)}"
+
+
+def duration_text(seconds: float) -> str:
+    """A time as it is typed: `2h`, `90s`."""
+    whole = int(seconds)
     unit, size = next((unit, size) for unit, size in UNITS_S.items() if whole % size == 0)
-    return "log" if question == Log() else f"log since {whole // size}{unit}"
+    return f"{whole // size}{unit}"
 
 
 COMMAND = CommandWord(

@@ -6,7 +6,7 @@ DEPLOY_A_REF = "/deploy SERVICE REF"
 # family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
     "/knob": ("why", "try"),
-    "/deploy": ("deploy", "rollback", "lock", "unlock"),
+    "/deploy": ("deploy", "rollback"),
     "/cause": ("cause", "why", "dispute"),
 }
 

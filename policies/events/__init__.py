@@ -31,6 +31,7 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
+from policies.events.locks import Locked, Unlocked
 from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import SuspicionReminded
@@ -71,6 +72,7 @@ __all__ = (
     "GatePassed",
     "Held",
     "KeepChosen",
+    "Locked",
     "NothingToDo",
     "OutsideSeen",
     "Part",
@@ -89,6 +91,7 @@ __all__ = (
     "UndoAsked",
     "UndoStarted",
     "Unknown",
+    "Unlocked",
     "chain_problem",
     "indexes",
     "misplaced",

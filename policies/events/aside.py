@@ -28,6 +28,8 @@ ASIDE: dict[str, Aside] = {
     "evidence_recorded": Aside("ab", "first"),
     "suspicion_reminded": Aside("su", "any"),
     "outside_seen": Aside("out", "first"),
+    "locked": Aside("lk", "first"),
+    "unlocked": Aside("lk", "later"),
 }
 
 

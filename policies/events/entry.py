@@ -31,6 +31,7 @@ from policies.events.ends import (
     UndoAsked,
     UndoStarted,
 )
+from policies.events.locks import Locked, Unlocked
 from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import SuspicionReminded
@@ -81,7 +82,9 @@ Event = Annotated[
     | Failed
     | EvidenceRecorded
     | SuspicionReminded
-    | OutsideSeen,
+    | OutsideSeen
+    | Locked
+    | Unlocked,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -153,6 +156,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):
         return ("reminders",)
+    if isinstance(event, Locked | Unlocked):
+        return ("locks",)
     if isinstance(event, OutsideSeen):
         return ("outside",)
     if isinstance(event, Asked):

@@ -6,7 +6,7 @@ from policies import events as e
 from policies.change import Change, apply
 from policies.events import EVENT
 from policies.finding import Finding, Verdict
-from policies.intents import Actor
+from policies.intents import Actor, Where
 from policies.plan import Plan
 from policies.proof import Proof
 from tests.policies import builders as b
@@ -86,9 +86,16 @@ def outside_seen() -> e.OutsideSeen:
     return e.OutsideSeen(instance=INSTANCE, since=b.NOW - 60.0, seen_at=b.NOW, found=(found,))
 
 
+def locks() -> tuple[e.Locked, e.Unlocked]:
+    """The kinds that are about a lock."""
+    where = Where(channel="C1", thread_ts=None)
+    put_on = e.Locked(scope="decode", instances=(INSTANCE,), actor=b.ANA, because="profiling", where=where)
+    return put_on, e.Unlocked(actor=b.BEN)
+
+
 def asides() -> dict[str, e.Event]:
     """One event of each kind that is about no change, by kind."""
-    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded(), outside_seen())
+    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded(), outside_seen(), *locks())
     return {event.kind: event for event in found}
 
 

@@ -163,6 +163,8 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
         "suspicion_reminded": ("reminders",),
         "outside_seen": ("outside",),
+        "locked": ("locks",),
+        "unlocked": ("locks",),
     }
 
 
