@@ -26,7 +26,7 @@ Scheme = Literal["light", "dark"]
 Part = Literal["page", "card", "thread", "phone"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 PARTS: tuple[Part, ...] = ("page", "card", "thread", "phone")
-WAIT_MS = 15_000
+WAIT_MS = 60_000
 PHONE = (360, 740)
 
 

@@ -9,9 +9,16 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from workers.live import EmbeddedStore
 from workers.store import connect
+
+# properties are tried on the same examples every time, however slow the machine is; to look for others:
+# pytest --hypothesis-profile=explore
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("steady", settings.get_profile("explore"), derandomize=True, database=None)
+settings.load_profile("steady")
 
 
 @dataclass(frozen=True, slots=True)

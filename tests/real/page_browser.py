@@ -168,7 +168,7 @@ class Tab:
             locale="en-GB",
         )
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.mistakes: list[str] = []
         self.page.on("pageerror", lambda error: self.mistakes.append(str(error)))
         self.page.on("console", lambda said: self.mistakes.append(said.text) if said.type == "error" else None)

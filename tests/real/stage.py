@@ -305,14 +305,25 @@ def until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+class SharedPool(SshPool):
+    """The connections of many tests: who closes the shell of a wiring leaves them open for the others."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Close them."""
+        super().close()
+
+
 @contextmanager
 def pool_of(fleet: DemoFleet) -> Iterator[SshPool]:
     """Warm connections with the demo's key."""
-    pool = SshPool((fleet.ssh_key,), known_hosts=KnownHosts(()))
+    pool = SharedPool((fleet.ssh_key,), known_hosts=KnownHosts(()))
     try:
         yield pool
     finally:
-        pool.close()
+        pool.end()
 
 
 def lookalike(wiring: Wiring, name: str) -> Wiring:
