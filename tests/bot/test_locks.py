@@ -107,7 +107,7 @@ def test_the_channel_is_told_of_both_once(room: Room, slack: SlackSandbox) -> No
     assert rung == ["lk-1", "lk-1"]
     asides.draw("lk-1")
     asides.draw("lk-1")
-    told = [m for m in slack.people.transcript("C0PERF") if "lk-1" in m["text"]]
+    told = [m for m in slack.people.transcript("C0PERF") if "lk-1" in m["text"] and not m["ephemeral_to"]]
     assert len(told) == 2
     assert told[1]["thread_ts"] == told[0]["ts"]
     assert "opened by <@U0BEN>" in told[1]["text"]
