@@ -5,7 +5,7 @@ Who may not ask for a change of a knob, or approve one, records nothing for it. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from slack_sdk import WebClient
 
@@ -20,6 +20,7 @@ from bot.messages import say, sentence
 from bot.places import trouble
 from bot.posting import permalink
 from bot.slack import SlackRefused, call
+from policies.applicability import Standing
 from policies.errors import OpsError
 from policies.fleet import Fleet, Knob
 from policies.intents import Actor
@@ -51,15 +52,18 @@ class EvidenceDesk:
         self._show = show
         self._clock = clock
 
-    def about(self, knob: str, heard: AnyHeard) -> Card:
-        """All records of a knob; pictures of the newest ones are linked, or shown where they were asked for."""
+    def about(self, knob: str, heard: AnyHeard, standings: Sequence[Standing] | Markup = ()) -> Card:
+        """All records of a knob; pictures of the newest ones are linked, or shown where they were asked for.
+
+        standings: what the records are worth today, or why that is not known.
+        """
         records = self._client.evidence(knob)
         thread_ts = None if isinstance(heard, HeardCommand) else heard.thread_ts
         drawable = [r for r in reversed(records) if r.judgement is not None and r.judgement.points][:MOST_SHOWN]
         shown: dict[str, Markup] = {}
         if drawable and trouble(self._answerer, heard.channel) is None:
             shown = {r.id: self._pictures(Exhibit(r.id, heard.channel, thread_ts)) for r in drawable}
-        return evidences.about(knob, records, self._clock(), shown)
+        return evidences.about(knob, records, self._clock(), shown, standings)
 
     def _pictures(self, place: Exhibit) -> Markup:
         pointer = self._drawn.get(place.name)

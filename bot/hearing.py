@@ -134,7 +134,7 @@ class Hearing:
         if isinstance(command, EvidenceAdd):
             return self._desk.open(heard, actor)
         if isinstance(command, EvidenceOf):
-            return self._desk.about(command.knob, heard)
+            return self._desk.about(command.knob, heard, self._questions.standings(command.knob))
         if isinstance(command, Asked):
             return self._questions.answer(command, actor)
         return self._ask(inbox_id, command, actor, heard, reading)

@@ -12,8 +12,11 @@ from bot.cards.kit import Card
 from bot.cards.story import Story
 from bot.cards.suspicion import reclaim_card
 from bot.commands import help_lines
+from bot.markup import Markup
 from bot.messages import say
 from bot.telling import story_of
+from policies.applicability import Standing
+from policies.errors import HostAnswerLost, HostRefused, HostUnreachable
 from policies.intents import (
     Actor,
     EvidenceOf,
@@ -51,6 +54,9 @@ class Looking(Protocol):
     def show(self, name: str) -> KnobLook:
         """One knob."""
 
+    def standings(self, name: str) -> tuple[Standing, ...]:
+        """What the records of a knob are worth today."""
+
 
 class Questions:
     """`looks` is called when a question first needs hosts. `clock` gives epoch seconds.
@@ -83,7 +89,8 @@ class Questions:
             case ShowKnob():
                 return answers.shown(self._looks().show(question.knob), self._clock())
             case EvidenceOf():
-                return evidences.about(question.knob, self._client.evidence(question.knob), self._clock(), {})
+                found = self._client.evidence(question.knob)
+                return evidences.about(question.knob, found, self._clock(), {}, self.standings(question.knob))
             case Status():
                 return self._status(question)
             case History():
@@ -97,6 +104,18 @@ class Questions:
                 return answers.helped(help_lines(question.command, lambda word: self._may(word, actor)))
             case _:
                 assert_never(question)
+
+    def standings(self, knob: str) -> tuple[Standing, ...] | Markup:
+        """What the records of a knob are worth today; why that is not known when its hosts cannot be asked.
+
+        Raises: NotFound, StoreUnavailable.
+        """
+        if not self._client.evidence(knob):
+            return ()
+        try:
+            return self._looks().standings(knob)
+        except (HostUnreachable, HostAnswerLost, HostRefused) as error:
+            return say("applies.not-asked", error=error.message)
 
     def story(self, change_id: str) -> Story | None:
         """A change with everything that is told about it; None when there is no such change."""

@@ -191,7 +191,9 @@ class _Look:
             self.unknown("load", then, today)
             return
         values: Values = {"low": then.low, "high": then.high, "today": today.high, "kind": today.kind}
-        if today.high > then.high or (today.kind == "p95" and today.high < then.low):
+        # no traffic at all was not measured either, and there is nobody whom it could hurt
+        below = today.kind == "p95" and 0 < today.high < then.low
+        if today.high > then.high or below:
             self.add("applies.load", "outside", values)
         elif today.high < then.low:
             self.add("applies.load-low", "weak", values)

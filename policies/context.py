@@ -55,11 +55,13 @@ class ContextError(OpsError):
 
 
 class LoadRange(Model):
-    """Requests running at once. `points`: the loads of a record; `p95`, `now`: how many run today."""
+    """Requests running at once. `points`: the loads of a record. Of today: `p95` of a day, `recent` of the last hour,
+    `now` of one look.
+    """
 
     low: float = Field(ge=0, allow_inf_nan=False)
     high: float = Field(ge=0, allow_inf_nan=False)
-    kind: Literal["points", "p95", "now"] = "points"
+    kind: Literal["points", "p95", "recent", "now"] = "points"
 
 
 class Context(Model):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -16,7 +18,8 @@ from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet, Knob
 from policies.gates.port import taken
 from policies.inert import reads, server_info
-from policies.metrics.engine import Engine
+from policies.metrics.engine import Engine, Number
+from policies.metrics.measured import Reading
 from policies.metrics.samples import Scrape, answered_scrape
 
 # told by images in the environment of the process that serves
@@ -25,6 +28,8 @@ DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})\b")
 GPU = "DCGM_FI_DEV_"
 MOST_TEXT = 200
 MOST_NAMES = 8
+LEAST_READINGS = 20
+LEAST_SPAN_S = 600.0
 
 
 def variables(fleet: Fleet, knob: Knob) -> tuple[str, ...]:
@@ -33,8 +38,8 @@ def variables(fleet: Fleet, knob: Knob) -> tuple[str, ...]:
     return tuple(dict.fromkeys((knob.env, *others, *COMMIT_VARIABLES)))
 
 
-def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts], load: LoadRange | None = None) -> Context:
-    """The context of the knob's instances. load None: as many requests as run at this moment."""
+def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> Context:
+    """The context of the knob's instances. Its load is that of this moment."""
     own = [units[i] for service in knob.on for i in fleet.instances(service) if i in units]
     found = everywhere([_of(fleet, knob, unit) for unit in own])
     read = reads(knob, own)
@@ -42,7 +47,7 @@ def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts], load: LoadRa
     return found.model_copy(
         update={
             "topology": {**found.topology, **split},
-            "load": load if load is not None else running_now(own),
+            "load": running_now(own),
             "reads_knob": read.answer,
             "reads_why": read.why,
         }
@@ -50,15 +55,43 @@ def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts], load: LoadRa
 
 
 def running_now(units: Sequence[UnitFacts]) -> LoadRange | None:
-    """Requests that run on all instances together; None unless each says how many."""
-    total = 0.0
+    """Requests that run on all instances of a service together, the most of any; None unless each says how many.
+
+    A request of a prefill and decode pair runs at one after the other, so that services are not added.
+    """
+    totals: dict[str, float] = {}
     for unit in units:
-        scrape = answered_scrape(f"{unit.service}@{unit.host}", _answer(unit, "metrics"))
-        running = Engine(scrape).running.value if isinstance(scrape, Scrape) else None
-        if running is None:
+        running = _running(unit)
+        if running is None or running.value is None:
             return None
-        total += running
-    return LoadRange(low=total, high=total, kind="now") if units else None
+        totals[unit.service] = totals.get(unit.service, 0.0) + running.value
+    most = max(totals.values(), default=None)
+    return None if most is None else LoadRange(low=most, high=most, kind="now")
+
+
+def running_query(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> tuple[str, str] | None:
+    """(service, query) for the running requests of the knob's last service, by the names that its engine exports."""
+    for service in reversed(knob.on):
+        for instance in fleet.instances(service):
+            running = _running(units[instance]) if instance in units else None
+            if running is not None and running.value is not None:
+                return service, running.query
+    return None
+
+
+def with_load(readings: Sequence[Reading], now: LoadRange | None, kind: Literal["p95", "recent"]) -> LoadRange | None:
+    """The p95 of what was measured, and what runs now where that is more; only that where too little was measured."""
+    values = sorted(reading.value for reading in readings)
+    if len(values) < LEAST_READINGS or readings[-1].at - readings[0].at < LEAST_SPAN_S:
+        return now
+    p95 = values[ceil(0.95 * len(values)) - 1]
+    most = max(p95, now.high) if now is not None else p95
+    return LoadRange(low=most, high=most, kind=kind)
+
+
+def _running(unit: UnitFacts) -> Number | None:
+    scrape = answered_scrape(f"{unit.service}@{unit.host}", _answer(unit, "metrics"))
+    return Engine(scrape).running if isinstance(scrape, Scrape) else None
 
 
 def _of(fleet: Fleet, knob: Knob, unit: UnitFacts) -> Context:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from policies import events as e
 from policies.aftermath.journal import about
+from policies.applicability import Standing
 from policies.errors import NotFound
 from policies.evidence import Record
 from policies.facts import UnitFacts
+from policies.finding import Finding
 from policies.fleet import Knob
+from policies.inert import reads
 from policies.planning.placement import effective_now
 from policies.proof import Proof
 from workers.executors.answers import LogAsk
@@ -50,6 +53,7 @@ class KnobLook:
     knob: Knob
     values: tuple[InstanceValue, ...]
     evidence: tuple[Record, ...]
+    standings: tuple[Standing, ...] = ()  # what the records are worth today, where that was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +85,24 @@ class Looks:
         for instance in self._instances(knob):
             facts = units[instance]
             wanted = desired[instance] if instance in desired else effective_now(facts, knob.env).value
-            proofs.append(prove(facts, Aim(knob.env, wanted, path)))
-        proofs = self._with_log(proofs)
+            proofs.append(_with_inert(knob, facts, prove(facts, Aim(knob.env, wanted, path))))
+        proofs = self._with_log(knob, proofs)
         health = {i: next((a.status for a in units[i].http if a.id == "health"), None) for i in self._instances(knob)}
         return VerifyLook(knob, self._w.clock(), tuple(proofs), health)
 
-    def _with_log(self, proofs: list[Proof]) -> list[Proof]:
+    def _with_log(self, knob: Knob, proofs: list[Proof]) -> list[Proof]:
         """Where a value is not live, with the line in which the engine says why it took another."""
         lacking = [proof.instance for proof in proofs if proof.verdict != "live"]
         if not lacking:
             return proofs
-        units = self._w.hosts.observe(lacking, [], log=LogAsk(LOG_LINES)).units
+        units = self._w.hosts.observe(lacking, [knob.env], log=LogAsk(LOG_LINES)).units
         told = []
         for proof in proofs:
-            log = units[proof.instance].log if proof.instance in units else None
+            facts = units.get(proof.instance)
+            log = facts.log if facts is not None else None
             said = about(proof.instance, log, proof.variable, "proof.log-about")
-            told.append(proof.model_copy(update={"findings": (*proof.findings, *said)}))
+            more = proof.model_copy(update={"findings": (*proof.findings, *said)})
+            told.append(more if facts is None else _with_inert(knob, facts, more))
         return told
 
     def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
@@ -111,9 +117,17 @@ class Looks:
         return tuple(look for look in looks if look.values)
 
     def show(self, name: str) -> KnobLook:
-        """One knob."""
+        """One knob, and whether its evidence holds today."""
         knob = self._knob(name)
-        return self._look(knob, self._observe((knob,)), None)
+        contexts = self._w.contexts
+        units = contexts.look(knob)
+        found = self._look(knob, units, None)
+        return replace(found, standings=contexts.of(knob, found.evidence, units))
+
+    def standings(self, name: str) -> tuple[Standing, ...]:
+        """What the records of a knob are worth today."""
+        knob = self._knob(name)
+        return self._w.contexts.of(knob, self._w.client.evidence(knob.name))
 
     def _knob(self, name: str) -> Knob:
         knob = self._w.fleet.knobs.get(name)
@@ -136,6 +150,16 @@ class Looks:
                 continue
             values.append(value_of(knob, instance, units[instance], desired))
         return KnobLook(knob, tuple(values), tuple(self._w.client.evidence(knob.name)))
+
+
+def _with_inert(knob: Knob, facts: UnitFacts, proof: Proof) -> Proof:
+    """The proof, and beside it that the running build does not read the variable, where it shows that."""
+    found = reads(knob, [facts])
+    if found.answer != "no" or any(f.code == "applies.inert" for f in proof.findings):
+        return proof
+    values: dict[str, str | int | float | None] = {"variable": knob.env, "why": found.why}
+    inert = Finding(code="applies.inert", effect="warn", values=values)
+    return proof.model_copy(update={"findings": (*proof.findings, inert)})
 
 
 def desired_of(ledger: Ledger, knob: Knob) -> dict[str, str | None]:

@@ -26,9 +26,12 @@ from policies.planning.restart import plan_restart, restart_goal
 from policies.planning.steps import instances_of
 from workers import context
 from workers.boots import boots
+from workers.context import Contexts
 from workers.hosts import Hosts
 from workers.ledger import Ledger
 from workers.states import States
+
+GIVES = frozenset({"set", "restore"})  # what gives a value, so that evidence is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,17 @@ class Outcome:
 class Planner:
     """Reads hosts and the ledger; changes nothing."""
 
-    def __init__(self, fleet: Fleet, hosts: Hosts, ledger: Ledger, clock: Callable[[], float], states: States) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        hosts: Hosts,
+        ledger: Ledger,
+        clock: Callable[[], float],
+        states: States,
+        contexts: Contexts,
+    ) -> None:
         self._states = states
+        self._contexts = contexts
         self._fleet = fleet
         self._hosts = hosts
         self._ledger = ledger
@@ -94,14 +106,12 @@ class Planner:
         if knob is None:
             found = goal(intent, fleet, (), {})
             return Outcome((), None, (found,) if isinstance(found, Finding) else ())
-        services = dict.fromkeys(s for order in knob.restarts for s in fleet.restarts[order])
-        instances = [i for service in dict.fromkeys((*services, *knob.on)) for i in fleet.instances(service)]
-        facts = context.look(self._hosts, fleet, knob, intent, instances)
+        facts = self._contexts.look(knob, log=intent.kind in GIVES)
         live = {i: effective_now(facts[i], knob.env).value for service in knob.on for i in fleet.instances(service)}
         aim = goal(intent, fleet, self._history(knob.name), live)
         if isinstance(aim, Finding):
             return Outcome((), None, (aim,))
-        today = context.today(fleet, knob, facts, before.load_seen if before is not None else None)
+        today = self._contexts.today(knob, facts, before.load_seen if before is not None else None)
         records, reason = self._evidence(knob.name), getattr(intent, "because", None)
         case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, records, self._clock(), reason=reason)
         case = replace(case, standings=context.standings(case, today))

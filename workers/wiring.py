@@ -17,6 +17,7 @@ from policies.errors import FleetFileError
 from policies.fleet import Fleet
 from policies.fleet_file import read_fleet
 from workers.client import Client
+from workers.context import Contexts
 from workers.hosts import Hosts
 from workers.inbox import Inbox
 from workers.lease import Leases
@@ -122,7 +123,12 @@ class Wiring:
     @cached_property
     def planner(self) -> Planner:
         """Plans from what hosts say now."""
-        return Planner(self.fleet, self.hosts, self.ledger, self.clock, self.states)
+        return Planner(self.fleet, self.hosts, self.ledger, self.clock, self.states, self.contexts)
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """What runs today, against which evidence is held."""
+        return Contexts(self.fleet, self.hosts, lambda: self.metrics, self.clock)
 
     @cached_property
     def looks(self) -> Looks:

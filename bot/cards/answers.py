@@ -74,7 +74,9 @@ def shown(look: KnobLook, at: float) -> Card:
     head.append(say("talk.orders", orders=", ".join(knob.restarts)))
     values = [_value(knob.name, value) for value in look.values]
     wanted = dict.fromkeys(record.value for record in look.evidence)
-    evidence = [line for value in wanted for line in evidence_lines(look.evidence, knob.name, value, at)]
+    evidence = [
+        line for value in wanted for line in evidence_lines(look.evidence, knob.name, value, at, look.standings)
+    ]
     body = [section(*part) for part in (head, values, evidence) if part]
     return made(head[0], body)
 

@@ -18,6 +18,10 @@ MOST_POINTS = 12
 MOST_PROBLEMS = 6
 MOST_CONTEXT = 6
 MOST_REASONS = 2
+# notes that say what to measure next, or what the number was paid with
+TOLD = frozenset({
+    "abtest.first-run", "abtest.left-out", "abtest.one-run", "abtest.two-runs", "abtest.traded", "abtest.drift",
+})  # fmt: skip
 
 
 def lines(
@@ -67,7 +71,7 @@ def one(record: Record, at: float, standings: Sequence[Standing] = ()) -> list[M
     told = context(record)
     if told:
         more.append(say("evidence.context", context=told))
-    said = [sentence(f) for f in problems(record, frozenset({"refuse", "warn"}))[:MOST_PROBLEMS]]
+    said = [sentence(f) for f in problems(record, frozenset({"refuse", "warn"}), TOLD)[:MOST_PROBLEMS]]
     told_today = [*_reserve(standing), *_same(standing)]
     return [head, Markup(" · ".join(more)), *said, *(sentence(f) for f in remarks(record)), *told_today]
 
@@ -115,10 +119,10 @@ def _head(record: Record, at: float, standing: Standing | None) -> dict[str, str
     }
 
 
-def problems(record: Draft, effects: frozenset[str]) -> list[Finding]:
-    """What the judge found against the comparison, the worst first."""
+def problems(record: Draft, effects: frozenset[str], codes: frozenset[str] = frozenset()) -> list[Finding]:
+    """What the judge found, by effect or code, the worst first."""
     found = record.judgement.problems if record.judgement is not None else ()
-    return [finding for finding in found if finding.effect in effects]
+    return [finding for finding in found if finding.effect in effects or finding.code in codes]
 
 
 def points(record: Draft) -> str:

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from bot.cards import buttons
 from bot.cards.bar import progress
+from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.now import now_then
 from bot.cards.plan import headline, plan_card, some, undo_line, undo_to
@@ -81,7 +82,7 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
                 progress(change, story.last_at),
             ]
         case "refused":
-            return [*_found(story, e.Refused, "end.refused"), say("end.refused-next")]
+            return [*_found(story, e.Refused, "end.refused"), *_not_enough(story), say("end.refused-next")]
         case "nothing_to_do":
             return _found(story, e.NothingToDo, "end.nothing-to-do")
         case "denied":
@@ -124,6 +125,13 @@ def _why_undone(change: Change) -> list[Markup]:
 def _found(story: Story, kind: type[Told], code: str) -> list[Markup]:
     event = story.last(kind)
     return [say(code, why=reasons(event.findings))] if event is not None else []
+
+
+def _not_enough(story: Story) -> list[Markup]:
+    """The records that a rule found wanting, with what was judged: whoever asked wants to know what to measure."""
+    event = story.last(e.Refused)
+    cited = {f.values.get("record") for f in event.findings if f.code.startswith("evidence.")} if event else set()
+    return [line for record in story.records if record.id in cited for line in one(record, story.last_at)]
 
 
 def _failed(story: Story) -> list[Markup]:

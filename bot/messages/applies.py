@@ -16,6 +16,7 @@ SENTENCES: dict[str, str] = {
     "applies.inert": "the running build does not read {variable:code}: {why}",
     "applies.read-unknown": "that the running build reads {variable:code} is not proven",
     # on a card
+    "applies.not-asked": "whether it holds today is not known: {error}",
     "applies.today": "*{word}* today",
     "applies.reserve": "{word} today: {said}",
 }

@@ -13,6 +13,7 @@ from bot.hearing import Hearing
 from bot.identity import Identity
 from bot.slack import make_client
 from policies import events as e
+from policies.applicability import Standing
 from policies.errors import HostUnreachable, NotFound
 from policies.fleet import Match, Rule
 from policies.intents import Act, Actor, Restart
@@ -52,6 +53,10 @@ class FakeLooks:
         if name != "TARGET_CTAS":
             raise NotFound(f"there is no knob `{name}`", hint="known: TARGET_CTAS")
         return self._look()
+
+    def standings(self, name: str) -> tuple[Standing, ...]:
+        look = self.show(name)
+        return tuple(Standing(record=record.id, word="weak") for record in look.evidence)
 
 
 class Room:

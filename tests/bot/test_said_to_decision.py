@@ -10,13 +10,20 @@ import pytest
 from bot.cards.plan import plan_card
 from bot.cards.story import Story
 from bot.messages import sentence
+from bot.questions import Questions
 from policies import events as e
+from policies.applicability import Standing
 from policies.change import Change
+from policies.context import LoadRange
+from policies.errors import HostUnreachable
 from policies.evidence import Record
+from policies.intents import EvidenceOf, ShowKnob, Verify
+from policies.metrics.samples import Sample, Scrape
 from tests.bot.said import Table, decode, fleet_of
 from tests.bot.test_cards import texts
 from tests.conftest import Store
 from tests.policies import builders as b
+from workers.look import Looks
 from workers.recheck import recheck
 
 CASES = b.golden("decisions/said.json")
@@ -101,6 +108,61 @@ def test_a_build_that_changes_after_the_approval_stops_it(store: Store, info: di
     found = recheck(table.w, change)
     assert isinstance(found, e.Replan)
     assert [f.code for f in found.findings if f.effect == "refuse"] == ["evidence.not-valid"]
+
+
+def scraped(table: Table, running: float, minutes: int) -> None:
+    """So many requests ran at each of the last minutes."""
+    for number in range(minutes):
+        sample = Sample("sglang:num_running_reqs", {"tp_rank": "0"}, running)
+        table.w.kept.add([Scrape("decode@gpu1", "http://127.0.0.1:30001/metrics", b.NOW - 60 * number, (sample,))])
+
+
+@pytest.mark.parametrize(("ran", "state"), [(64.0, "planned"), (300.0, "refused")])
+def test_the_load_of_the_last_hour_counts_and_not_only_this_moment(store: Store, ran: float, state: str) -> None:
+    table = Table(store, fleet_of(NO_WORSE), decode(running=0))
+    table.keep(b.judged("no_worse"))
+    scraped(table, ran, 40)
+    change = table.say("/knob set TARGET_CTAS=512")
+    assert change.state == state
+    if change.planned is not None:
+        assert change.planned.load_seen == LoadRange(low=64, high=64, kind="recent")
+
+
+def test_a_knobs_card_says_whether_its_evidence_holds_today(store: Store) -> None:
+    table = Table(store, fleet_of(NO_WORSE), decode(version="0.5.21"))
+    table.keep(b.judged("no_worse"))
+    questions = Questions(table.w.client, lambda: table.w.looks, table.w.clock)
+    for question in (ShowKnob(knob="TARGET_CTAS"), EvidenceOf(knob="TARGET_CTAS")):
+        text = questions.answer(question, b.ANA).text + json.dumps(questions.answer(question, b.ANA).blocks)
+        assert "*stale* today" in text
+        assert "build: recorded 0.5.23, today 0.5.21" in text
+
+
+@pytest.mark.parametrize(("variables", "inert"), [({"OTHER": 1}, True), ({b.ENV: 512}, False)])
+def test_verify_calls_a_knob_inert_that_the_build_does_not_read(
+    store: Store, variables: dict[str, int], inert: bool
+) -> None:
+    table = Table(store, fleet_of(), decode(value="512", internal_states=[{"env_vars": variables}]))
+    (proof,) = table.w.looks.verify("TARGET_CTAS").proofs
+    text = (
+        Questions(table.w.client, lambda: table.w.looks, table.w.clock).answer(Verify(knob="TARGET_CTAS"), b.ANA).text
+    )
+    assert ("applies.inert" in {f.code for f in proof.findings}) is inert
+    assert ("the running build does not read" in text) is inert
+
+
+def test_a_host_that_is_away_leaves_open_whether_it_holds(store: Store) -> None:
+    table = Table(store, fleet_of(NO_WORSE))
+    table.keep(b.judged("no_worse"))
+
+    class Away(Looks):
+        def standings(self, name: str) -> tuple[Standing, ...]:
+            raise HostUnreachable(f"gpu1 cannot be reached for {name}")
+
+    questions = Questions(table.w.client, lambda: Away(table.w), table.w.clock)
+    text = questions.answer(EvidenceOf(knob="TARGET_CTAS"), b.ANA).text
+    assert "whether it holds today is not known: gpu1 cannot be reached for TARGET_CTAS" in text
+    assert "+12.8 %" in text
 
 
 def test_todays_context_is_read_in_the_look_that_the_plan_is_made_from(store: Store) -> None:

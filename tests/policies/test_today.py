@@ -13,7 +13,8 @@ from policies.context import Context, LoadRange
 from policies.facts import HttpAnswer, LogTail, PortOwner, ProcessEnv, UnitFacts
 from policies.fleet import Fleet, Reported
 from policies.inert import Reads, reads
-from policies.today import today, variables
+from policies.metrics.measured import Reading
+from policies.today import running_query, today, variables, with_load
 from tests.policies import builders as b
 
 PATH = f"internal_states.0.env_vars.{b.ENV}"
@@ -139,11 +140,48 @@ def test_the_load_is_that_of_all_instances_and_unknown_where_one_does_not_say() 
     assert load("nothing 1\n") is None
 
 
-def test_the_load_that_was_seen_when_it_was_planned_is_kept() -> None:
+def test_services_that_share_requests_are_not_added() -> None:
+    fleet = b.fleet(knobs=(b.knob(name="BOTH", env="BOTH", on=("prefill", "decode")),))
+    units = {
+        f"{s}@gpu1": b.unit(f"{s}@gpu1", http=http(metrics=METRICS.replace("41", n)))
+        for s, n in (("prefill", "3"), ("decode", "41"))
+    }
+    assert today(fleet, fleet.knobs["BOTH"], units).load == LoadRange(low=41, high=41, kind="now")
+
+
+def readings(values: list[float], apart_s: float = 60.0) -> list[Reading]:
+    return [Reading(at=b.NOW + apart_s * i, value=value) for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("measured", "now", "load"),
+    [
+        ([float(v) for v in range(100)], 3.0, LoadRange(low=94, high=94, kind="p95")),
+        ([10.0] * 100, 64.0, LoadRange(low=64, high=64, kind="p95")),
+        ([10.0] * 100, None, LoadRange(low=10, high=10, kind="p95")),
+        ([10.0] * 19, 3.0, LoadRange(low=3, high=3, kind="now")),
+        ([], None, None),
+    ],
+)
+def test_the_load_is_a_p95_where_enough_was_measured(
+    measured: list[float], now: float | None, load: LoadRange | None
+) -> None:
+    seen_now = None if now is None else LoadRange(low=now, high=now, kind="now")
+    assert with_load(readings(measured), seen_now, "p95") == load
+
+
+def test_many_readings_of_a_moment_are_no_p95() -> None:
+    assert with_load(readings([10.0] * 100, apart_s=1.0), None, "p95") is None
+
+
+def test_the_query_for_the_load_is_of_what_the_engine_exports() -> None:
     fleet = b.fleet()
-    kept = LoadRange(low=53, high=53, kind="now")
-    units = {"decode@gpu1": b.unit(running="512", http=http(metrics=METRICS))}
-    assert today(fleet, fleet.knobs["TARGET_CTAS"], units, kept).load == kept
+    units = {"decode@gpu1": b.unit(http=http(metrics='vllm:num_requests_running{engine="0"} 7\n'))}
+    found = running_query(fleet, fleet.knobs["TARGET_CTAS"], units)
+    assert found is not None
+    assert found[0] == "decode"
+    assert "vllm:num_requests_running" in found[1]
+    assert running_query(fleet, fleet.knobs["TARGET_CTAS"], {}) is None
 
 
 def test_prefill_and_decode_are_counted_where_both_were_seen() -> None:
