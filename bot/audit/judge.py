@@ -16,12 +16,10 @@ from bot.cards.kit import Card
 from bot.cards.shown import as_sent, digest
 from bot.terminal import plain
 from policies.events import Entry
-from policies.events.aside import ASIDE
 from policies.finding import Effect, Finding
 from workers.drawn import Pointer
 
 MOST_QUOTED = 240
-ANYWHERE = f"{ASIDE['evidence_recorded'].prefix}-"
 BEFORE = 40  # characters that are shown before the place where two texts part
 Value = str | int | float | None
 
@@ -114,8 +112,7 @@ def _message(
         return [problem]
     drawing = drawings.get(claim.change)
     if drawing is None:
-        # a record of evidence may be shown in any thread
-        return [] if claim.change.startswith(ANYWHERE) else [_finding("moved-line", message, change=claim.change)]
+        return [_out_of_place(message, claim.change, known)]
     if drawing.is_card(message):
         return _card(message, drawing, seen[claim.change])
     if claim.seq not in drawing.lines:
