@@ -6,7 +6,7 @@ An exhibit is a record at a place and is shown there once: `ab-17_C0PERF`, in a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -76,12 +76,36 @@ def is_exhibit(name: str) -> bool:
     return NAME.fullmatch(name) is not None
 
 
+def pictures(record: Record) -> list[Picture]:
+    """What can be drawn of a record; nothing of one that a person typed."""
+    judged = record.judgement
+    if judged is None:
+        return []
+    against = "unset" if record.baseline is None else record.baseline
+    subject = f"{record.knob} {record.value} against {against}"
+    made: list[Picture] = []
+    for kind, png, words in (("effect", effect_png, effect_words), ("runs", runs_png, runs_words)):
+        try:
+            drawn = png(judged, subject)
+        except NothingToDraw:
+            continue
+        made.append(Picture(f"{record.id}-{kind}.png", f"{record.id} {kind}", words(judged, subject), drawn))
+    return made
+
+
 class Exhibits:
-    """`clock` gives epoch seconds."""
+    """`clock` gives epoch seconds, `draws` the pictures of a record."""
 
     def __init__(
-        self, door: Door, drawn: Drawn, poster: Poster, uploader: Uploader, clock: Callable[[], float]
+        self,
+        door: Door,
+        drawn: Drawn,
+        poster: Poster,
+        uploader: Uploader,
+        clock: Callable[[], float],
+        draws: Callable[[Record], Sequence[Picture]] = pictures,
     ) -> None:
+        self._draws = draws
         self._door = door
         self._drawn = drawn
         self._poster = poster
@@ -153,7 +177,7 @@ class Exhibits:
         """The pictures as Slack has their bytes: once an attempt, so that none is shown twice."""
         if (before := self._drawn.noted(note)) is not None:
             return [Sent(*line.split(" ", 1)) for line in before.splitlines()]
-        sent = [self._uploader.send(picture) for picture in pictures(record)]
+        sent = [self._uploader.send(picture) for picture in self._draws(record)]
         if sent:
             self._drawn.note(note, "\n".join(f"{one.file} {one.title}" for one in sent))
         return sent
@@ -186,20 +210,3 @@ class Exhibits:
         except (SlackRefused, SlackUnclear) as again:
             log.warning("card is not updated", exhibit=place.name, error=again.message)
         self._drawn.put(place.name, pointer.model_copy(update=update))
-
-
-def pictures(record: Record) -> list[Picture]:
-    """What can be drawn of a record; nothing of one that a person typed."""
-    judged = record.judgement
-    if judged is None:
-        return []
-    against = "unset" if record.baseline is None else record.baseline
-    subject = f"{record.knob} {record.value} against {against}"
-    made: list[Picture] = []
-    for kind, png, words in (("effect", effect_png, effect_words), ("runs", runs_png, runs_words)):
-        try:
-            drawn = png(judged, subject)
-        except NothingToDraw:
-            continue
-        made.append(Picture(f"{record.id}-{kind}.png", f"{record.id} {kind}", words(judged, subject), drawn))
-    return made

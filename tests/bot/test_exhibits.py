@@ -17,6 +17,7 @@ from sandbox.slack import Fault, SlackSandbox
 from sandbox.slack.faults import FaultKind
 from sandbox.slack.records import Json
 from tests.bot import stories
+from tests.bot.evidence_room import drawn_once
 from tests.conftest import Store
 from tests.policies.runs import arm, ask
 from workers.client import Client
@@ -48,7 +49,7 @@ class Room:
         self.client = Client(ledger, Doorbell(self.store.redis), stories.fleet(), lambda: self.now)
         self.drawn = Drawn(self.store.redis)
         uploader = Uploader(web, lambda seconds: time.sleep(min(seconds, 0.06)))
-        self.exhibits = Exhibits(self.client, self.drawn, Poster(web), uploader, lambda: self.now)
+        self.exhibits = Exhibits(self.client, self.drawn, Poster(web), uploader, lambda: self.now, drawn_once)
 
     def record(self, draft: Draft | None = None) -> Record:
         return self.client.record_evidence(draft or judged(), by="U0ANA")

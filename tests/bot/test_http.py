@@ -7,14 +7,17 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
+from bot import submission
 from bot.answering import Answerer
 from bot.app import Ear, build_app
-from bot.heard import HEARD, AnyHeard, HeardCommand
+from bot.cards import form
+from bot.heard import HEARD, AnyHeard, HeardCommand, HeardForm
 from bot.http import MOST_BODY_BYTES, Events, HttpServer, address, build_http
 from bot.metrics import Meter
 from bot.readiness import Readiness
@@ -23,6 +26,8 @@ from policies.errors import SettingsError
 from sandbox.slack import Fault, SlackSandbox
 from sandbox.slack.faults import FaultKind
 from sandbox.slack.httpmode import signed
+from sandbox.slack.records import Envelope, Json
+from tests.bot.stories import fleet
 from tests.conftest import Store
 from tests.shared import shared
 from workers.health import beat
@@ -46,7 +51,8 @@ class Room:
         self.inbox = Inbox(self.redis)
         self.meter = Meter(self.redis)
         answerer = Answerer(make_client(slack.bot_token, slack.base_url, timeout_s=3))
-        ear = Ear(self.inbox, Doorbell(self.redis), answerer, self.meter.heard)
+        forms = partial(submission.read, fleet=fleet())
+        ear = Ear(self.inbox, Doorbell(self.redis), answerer, self.meter.heard, forms)
         app = build_app(slack.bot_token, slack.base_url, ear, signing_secret=SECRET)
         routes = build_http(Readiness(self.redis, None), self.meter, Events(app, SECRET))
         self.server = HttpServer("127.0.0.1:0", routes)
@@ -346,3 +352,33 @@ def test_a_command_of_8000_letters_is_kept_as_far_as_it_is_needed(room: Room) ->
     assert isinstance(said, HeardCommand)
     assert len(said.text) == 8000
     assert json.loads(said.model_dump_json())["user"] == "U0ANA"
+
+
+def test_a_form_is_answered_with_what_is_wrong_and_recorded_when_nothing_is(room: Room) -> None:
+    web = make_client(room.slack.bot_token, room.slack.base_url, timeout_s=3)
+    view = form.view(list(fleet().knobs.values()), form.Place(channel="C0PERF"))
+    made = web.views_open(trigger_id=room.slack.tickets.new_trigger("U0ANA"), view=view)
+    a, b = room.slack.people.upload("ana", [("a.json", b"{}"), ("b.json", b"[]")])
+
+    def send(value: str) -> Envelope:
+        knob = {"type": "static_select", "selected_option": {"value": "TARGET_CTAS"}}
+        typed = {"type": "plain_text_input", "value": value}
+        fields: Json = {"knob": knob, "value": typed, "arm-a": _file(a.id), "arm-b": _file(b.id)}
+        values = {block: {f"{block}-field": field} for block, field in fields.items()}
+        sent = room.slack.people.submit_view("ana", made["view"]["id"], values)
+        assert sent.wait()
+        return sent
+
+    wrong = send("0x10").ack_payload
+    assert wrong is not None
+    assert (wrong["response_action"], list(wrong["errors"])) == ("errors", ["value"])
+    assert room.heard() == []
+    assert send("512").ack_payload is None
+    (heard,) = room.heard()
+    assert isinstance(heard, HeardForm)
+    assert (heard.knob, heard.value, heard.baseline, heard.a, heard.b) == ("TARGET_CTAS", "512", None, (a.id,), (b.id,))
+    assert (heard.user, heard.channel, heard.metric) == ("U0ANA", "C0PERF", "output_throughput")
+
+
+def _file(file_id: str) -> Json:
+    return {"type": "file_input", "files": [file_id]}
