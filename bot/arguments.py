@@ -103,6 +103,22 @@ class Arguments:
         self._plain(word)
         return spelling.scope(word, self.names)
 
+    def service(self) -> str:
+        """SERVICE: its name in the fleet file."""
+        if not self.rest() or self._peek() in OPTIONS:
+            raise Unreadable("missing-service", "the service is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        self._plain(word)
+        return spelling.service(word, self.names)
+
+    def ref(self) -> str:
+        """REF: the version that is wanted, as the fleet file's strategy names it."""
+        if not self.rest() or self._peek() in OPTIONS:
+            raise Unreadable("missing-ref", "the version is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        self._plain(word)
+        return spelling.ref(word)
+
     def change(self, *, required: bool) -> str | None:
         """A change id like `C-142`, in capital letters."""
         if not self.rest():

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from bot.arguments import Arguments
 from bot.commands import COMMANDS, find
-from bot.commands.not_built import DEPLOY_A_REF, NOT_BUILT, not_built
+from bot.commands.deploy import COMMAND as DEPLOY
+from bot.commands.not_built import NOT_BUILT, not_built
 from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, unwrap
@@ -23,6 +24,7 @@ from policies.intents import Command, Help
 __all__ = ["Names", "ParseError", "Reading", "parse", "parse_slash", "render"]
 
 FAMILIES = tuple(NOT_BUILT)
+TYPING_ERROR = 0.8  # from here on a word is taken for one of ours that was typed wrong
 _WORDS = {one.word for one in COMMANDS}
 
 
@@ -113,7 +115,10 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
     word = first.bare.lower()
     found = find(word) if first.quoted is None else None
     if found is None or (family is not None and family not in found.families):
-        raise _unknown(family, word, first)
+        if not _is_service(family, rest, names):
+            raise _unknown(family, word, first, names)
+        arguments = Arguments(rest, usage=DEPLOY.usage, names=names)
+        return DEPLOY.read(arguments), tuple(arguments.words)
     arguments = Arguments(rest[1:], usage=found.usage, names=names)
     command = found.read(arguments)
     if isinstance(command, Help) and command.command is not None:
@@ -121,17 +126,35 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
     return command, (Word(word), *arguments.words)
 
 
-def _unknown(family: str | None, word: str, first: Word) -> Unreadable:
+def _is_service(family: str | None, rest: tuple[Word, ...], names: Names | None) -> bool:
+    """Behind /deploy, what is no word of ours is the name of a service; not what looks like a word with a typing error.
+
+    Where the names of the fleet are not known, a word that stands alone must not look like one of ours at all.
+    """
+    word = rest[0].bare
+    if family != "/deploy" or rest[0].quoted is not None or word.lower() in NOT_BUILT["/deploy"]:
+        return False
+    if names is not None:
+        return word in names.services
+    alike = near(word.lower(), _WORDS, at_least=TYPING_ERROR) if len(rest) > 1 else near(word.lower(), _WORDS)
+    return word.lower() not in _WORDS and not alike
+
+
+def _unknown(family: str | None, word: str, first: Word, names: Names | None) -> Unreadable:
     if (first.quoted is None or family != "/knob") and (absent := not_built(family, word)) is not None:
         return _absent(absent)
     meant = near(word, _WORDS)
     meant = tuple(one for one in meant if one == _behind(family, one)) or meant
-    if family == "/deploy" and not meant:
-        return _absent(DEPLOY_A_REF)  # what is no word of ours is the name of a service
+    meant = tuple(_behind(family, one) for one in meant)
+    what, hint = "command", "help shows what can be typed"
+    if family == "/deploy" and word not in _WORDS:
+        services = names.services if names is not None else frozenset()
+        what, meant = "command or service", (*meant, *near(first.bare, services))
+        hint = f"this fleet has the services {', '.join(sorted(services))}" if services else hint
     return Unreadable(
         "unknown-word",
-        f"there is no command {named(first.text)}" + (f" behind {family}" if word in _WORDS and family else ""),
-        hint=did_you_mean(tuple(_behind(family, one) for one in meant)) or "help shows what can be typed",
+        f"there is no {what} {named(first.text)}" + (f" behind {family}" if word in _WORDS and family else ""),
+        hint=did_you_mean(meant) or hint,
     )
 
 

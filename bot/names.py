@@ -40,7 +40,7 @@ class Names:
         return by_env or near(typed, self.knobs)
 
 
-def near(typed: str, known: Iterable[str]) -> tuple[str, ...]:
+def near(typed: str, known: Iterable[str], *, at_least: float = _NEAR) -> tuple[str, ...]:
     """Up to three of `known` that look like `typed`, the best first; exact but for case comes alone."""
     words = sorted(known) if len(typed) <= _LONGEST else ()
     same = tuple(word for word in words if word.casefold() == typed.casefold())
@@ -48,7 +48,7 @@ def near(typed: str, known: Iterable[str]) -> tuple[str, ...]:
         return same
     scored = [(SequenceMatcher(None, typed.casefold(), word.casefold()).ratio(), word) for word in words]
     best = max((score for score, _ in scored), default=0.0)
-    good = sorted((-score, word) for score, word in scored if score >= max(_NEAR, best - _AS_GOOD))
+    good = sorted((-score, word) for score, word in scored if score >= max(at_least, best - _AS_GOOD))
     return tuple(word for _, word in good)[:3]
 
 

@@ -53,6 +53,9 @@ class Door(Protocol):
     def brought(self, knob: str, before_seq: int) -> tuple[Entry, Entry] | None:
         """The knob's last change that succeeded before that place in the ledger."""
 
+    def deployed(self, service: str, before_seq: int) -> tuple[Entry, Entry] | None:
+        """The service's last deploy or rollback that succeeded before that place in the ledger."""
+
     def remind(self, change_id: str) -> bool:
         """Record that those who may approve are reminded, if it is time."""
 

@@ -36,6 +36,7 @@ RECENT = 10
 # words that ask for a change -> kinds of rules that are about it
 ASKING = {
     **dict.fromkeys(("set", "restore", "revert", "unset"), frozenset({None, "knob"})),
+    **dict.fromkeys(("deploy", "rollback"), frozenset({None, "deploy"})),
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})

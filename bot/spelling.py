@@ -8,6 +8,7 @@ from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, character_name, lookalike
 from bot.words import Word
+from policies.deploys.strategy import sound_ref
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in the fleet file
 _VALUE = re.compile(r"[A-Za-z0-9_.,:/@%+~-]+")
@@ -123,6 +124,40 @@ def scope(word: Word, names: Names | None) -> str:
             hint=did_you_mean(near(typed, known)) or _places(names),
         )
     return typed
+
+
+def service(word: Word, names: Names | None) -> str:
+    """The name of a service.
+
+    Raises:
+        Unreadable: misspelled or unknown.
+    """
+    typed = word.bare
+    if not _ORDER.fullmatch(typed):
+        raise Unreadable("bad-service", f"{named(typed)} is not a service", hint="expected a name like decode")
+    if names is not None and typed not in names.services:
+        known = ", ".join(sorted(names.services)) or "none"
+        raise Unreadable(
+            "unknown-service",
+            f"there is no service {named(typed)}",
+            hint=did_you_mean(near(typed, names.services)) or f"this fleet has {known}",
+        )
+    return typed
+
+
+def ref(word: Word) -> str:
+    """A version. Whether it fits the service, and whether it is there, is found out on the hosts.
+
+    Raises:
+        Unreadable: it could be no version at all.
+    """
+    if not sound_ref(word.bare):
+        raise Unreadable(
+            "bad-ref",
+            f"{named(word.bare)} is not a version",
+            hint="letters, digits and ._+:/@~- in one word that begins with a letter or digit, without .. and //",
+        )
+    return word.bare
 
 
 def order(word: Word, names: Names | None) -> str:

@@ -10,6 +10,7 @@ from bot.cards.story import Brought, Story, knob_of
 from policies.events import Entry
 from policies.evidence import Record
 from policies.fleet import Fleet
+from policies.intents import Deploy, Rollback
 
 
 class Teller(Protocol):
@@ -23,11 +24,16 @@ class Teller(Protocol):
     def brought(self, knob: str, before_seq: int) -> tuple[Entry, Entry] | None:
         """The knob's last change that succeeded before that place in the ledger."""
 
+    def deployed(self, service: str, before_seq: int) -> tuple[Entry, Entry] | None:
+        """The service's last deploy or rollback that succeeded before that place in the ledger."""
+
 
 def story_of(door: Teller, entries: Sequence[Entry]) -> Story:
     """The story of one change, with the evidence about its knob and the knob's change before it."""
     story = Story.of(tuple(entries), fleet=door.fleet)
     asked = story.change.asked
+    if asked is not None and isinstance(asked.intent, (Deploy, Rollback)):
+        return replace(story, brought=Brought.of(door.deployed(asked.intent.service, story.planned_seq())))
     knob = knob_of(asked.intent) if asked else None
     if knob is None:
         return story

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bot.cards import deploys
 from bot.cards.kit import cut
 from bot.cards.plan import mentions, some
 from bot.cards.progress import held_next, reasons, succeeded
@@ -19,7 +20,7 @@ from bot.times import clock
 from policies import events as e
 from policies.change import Change
 from policies.finding import Finding
-from policies.plan import RestartStep
+from policies.plan import CommandStep, PruneStep, RestartStep, SwitchStep, WriteStep
 
 MOST_LINE = 2800
 SHORT = {
@@ -99,6 +100,8 @@ def _step_done(story: Story) -> Markup | None:
     steps = plan.undo if event.part == "undo" else plan.steps
     step = steps[event.index]
     undo = event.part == "undo"
+    if isinstance(step, (SwitchStep, CommandStep, PruneStep)):
+        return deploys.done(step, event)
     if isinstance(step, RestartStep):
         pid = (event.before or step.before).main_pid
         if undo:
@@ -107,6 +110,8 @@ def _step_done(story: Story) -> Markup | None:
         if setting is None:
             return say("step.restarted", service=step.service, pid=pid)
         told = f"{setting.variable}={setting.then}" if setting.then is not None else None
+        if plan.deploy is not None and not any(isinstance(s, WriteStep) for s in plan.steps):
+            told = plan.deploy.ref
         return say("step.restarted-with", service=step.service, setting=told or f"{setting.variable} unset", pid=pid)
     if undo:
         return say("step.undo-written", instance=instance(step))
@@ -142,7 +147,11 @@ def _healthy(story: Story, event: e.GatePassed) -> Markup:
 
 def _gate(event: e.GatePassed) -> Markup | None:
     """On the way forward these gates are told with the proof; an undo has none, so here they are told one by one."""
-    if event.part == "do" or event.gate not in {"environment", "reported", "canary"} or not event.verdict.findings:
+    if (
+        event.part == "do"
+        or event.gate not in {"environment", "reported", "version", "canary"}
+        or not event.verdict.findings
+    ):
         return None
     return say("step.gate-passed", instance=event.instance, said=reasons(event.verdict.findings[:1]))
 

@@ -13,7 +13,16 @@ from policies.fleet import Fleet
 from policies.intents import Act, Actor
 
 # Holds that are settled by asking the host again, once it is there, known, lets us, or has its devices free
-ASK_AGAIN = frozenset({"hold.host-silent", "hold.host-refused", "host.key-refused", "hold.device-held"})
+ASK_AGAIN = frozenset(
+    {
+        "hold.host-silent",
+        "hold.host-refused",
+        "host.key-refused",
+        "hold.device-held",
+        "hold.command-failed",
+        "hold.release-broken",
+    }
+)
 LOOK_AGAIN_S = 30.0  # so long after a new plan a word that names none is not taken for it
 REMIND_BEFORE_S = 300.0  # before the end; at half time where less than twice of it is given
 

@@ -11,7 +11,7 @@ from policies.evidence import Record
 from policies.fleet import Fleet, Knob, Rule
 from policies.intents import Actor
 
-IntentWord = Literal["set", "restore", "revert", "unset", "restart"]
+IntentWord = Literal["set", "restore", "revert", "unset", "restart", "deploy", "rollback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Case:
     """One intent as policy sees it.
 
     `intent` is the word that rules match on: a restore of a value that was never live is judged as a set.
-    `knob` None: services are restarted and nothing is changed. `services` are those of the knob, or those restarted.
+    `knob` None: services are deployed or restarted. `services` are those of the knob, or those deployed or restarted.
     `value` None: the variable is to be taken away, or there is none. `now` is epoch seconds.
     `standings` is what each record is worth today, by its id; one that is not there is weak. `reason`: what was said.
     """
@@ -47,7 +47,9 @@ class Case:
 
     def _matches(self, rule: Rule) -> bool:
         match = rule.match
-        kinds = {None, "knob"} if self.knob is not None else {None, "deploy", "restart"}
+        kinds = {None, "knob"} if self.knob is not None else {None, "deploy"}
+        if self.intent == "restart":
+            kinds = {*kinds, "restart"}
         return (
             match.kind in kinds
             and match.intent in {None, self.intent}

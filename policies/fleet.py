@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from policies.deploys.strategy import Deploy
+from policies.deploys.strategy import DeployEntry
 from policies.model import Model
 
 type_names = ("int", "float", "str", "bool", "enum")
@@ -66,7 +66,7 @@ class Service(Model):
     model_info: HttpCheck | None = None  # /model_info or /v1/models: which model is served
     loads: HttpCheck | None = None  # /v1/loads: on which accelerators, and how many
     devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
-    deploy: Deploy | None = None  # how it gets another version
+    deploy: DeployEntry | None = None  # how it gets another version
 
 
 class Reported(Model):

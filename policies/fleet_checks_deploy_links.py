@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.deploys.strategy import Deploy, Releases, Variable
+from policies.deploys.strategy import DeployEntry, Releases, Variable
 from policies.fleet import Fleet
 from policies.fleet_checks import Path, Problems, listed, quote
 
@@ -32,7 +32,7 @@ def check_deploys(fleet: Fleet, problems: Problems) -> None:
                 )
 
 
-def _check_orders(fleet: Fleet, name: str, deploy: Deploy, path: Path, problems: Problems) -> None:
+def _check_orders(fleet: Fleet, name: str, deploy: DeployEntry, path: Path, problems: Problems) -> None:
     for i, order in enumerate(deploy.restarts):
         services = fleet.restarts.get(order)
         if services is None:

@@ -11,7 +11,7 @@ from policies.deploys.strategy import (
     PLAIN_REF,
     REF,
     CommandLine,
-    Deploy,
+    DeployEntry,
     Releases,
     Strategy,
     Variable,
@@ -65,7 +65,7 @@ field_form = Form(
 user_form = Form(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}", "deploy.user", "a user name of the host", "write e.g. user: deploy")
 
 
-def read_deploy(service: Table) -> Deploy | None:
+def read_deploy(service: Table) -> DeployEntry | None:
     """`deploy:` of a service; None where there is none, or none that could be used."""
     table = service.table("deploy", deploy_keys)
     if table is None:
@@ -86,7 +86,7 @@ def read_deploy(service: Table) -> Deploy | None:
     restarts = table.names("restarts")
     if not strategy or version is None:
         return None
-    return Deploy(strategy=strategy[0], version=version, restarts=restarts)
+    return DeployEntry(strategy=strategy[0], version=version, restarts=restarts)
 
 
 def _releases(deploy: Table) -> Strategy:

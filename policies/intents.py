@@ -89,12 +89,38 @@ class Restart(Model):
     dry: bool = False
 
 
+class Deploy(Model):
+    """`SERVICE REF` behind /deploy: another version of a service."""
+
+    kind: Literal["deploy"] = "deploy"
+    service: str
+    ref: str
+    order: str | None = None
+    because: str | None = None
+    dry: bool = False
+
+
+class Rollback(Model):
+    """`rollback SERVICE`: to the last version that was proven good."""
+
+    kind: Literal["rollback"] = "rollback"
+    service: str
+    order: str | None = None
+    because: str | None = None
+    dry: bool = False
+
+
 KnobIntent = SetKnob | RestoreKnob | RevertKnob | UnsetKnob
-Intent = Annotated[SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart, Field(discriminator="kind")]
+DeployIntent = Deploy | Rollback
+Intent = Annotated[
+    SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart | Deploy | Rollback, Field(discriminator="kind")
+]
 
 
-def subject(intent: KnobIntent | Restart) -> str:
-    """What an intent is about, in one word: the knob's name, or the scope of a restart."""
+def subject(intent: KnobIntent | DeployIntent | Restart) -> str:
+    """What an intent is about, in one word: the knob's name, a service, or the scope of a restart."""
+    if isinstance(intent, (Deploy, Rollback)):
+        return intent.service
     return intent.scope if isinstance(intent, Restart) else intent.knob
 
 
@@ -203,6 +229,8 @@ Command = Annotated[
     | RevertKnob
     | UnsetKnob
     | Restart
+    | Deploy
+    | Rollback
     | Verify
     | ListKnobs
     | ShowKnob

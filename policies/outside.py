@@ -72,16 +72,18 @@ def not_ours(
     """The differences that changes of ours do not account for. entries: of the changes that acted on the instance.
 
     A write of ours accounts for the file it wrote, where it left what is there now; a restart of ours for a process
-    only when it is the very one that our gate saw, and then for the build that came with it.
+    only when it is the very one that our gate saw, and then for the build that came with it. The command of a deploy
+    accounts for whatever files it left.
     """
     written: set[str | None] = set()
     seen: set[Incarnation] = set()
-    restarts = acted = False
+    restarts = acted = commanded = False
     for entry in entries:
         event = entry.event
         if isinstance(event, StepStarted | StepDone) and event.instance == instance:
             acted = True
             restarts = restarts or event.step == "restart"
+            commanded = commanded or event.step == "command"
         if isinstance(event, StepDone) and event.instance == instance and event.step == "write":
             written.add(event.sha256)
         if isinstance(event, GatePassed) and event.instance == instance and event.incarnation is not None:
@@ -90,7 +92,7 @@ def not_ours(
     kept: list[Difference] = []
     for one in found:
         if one.what in {"edited", "appeared", "gone"}:
-            by_us = acted and (one.now in written or (one.what == "gone" and None in written))
+            by_us = acted and (one.now in written or (one.what == "gone" and None in written) or commanded)
         elif one.what == "build":
             by_us = ours
         else:

@@ -12,11 +12,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from policies.deploys.strategy import Releases
 from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.model import Model
 
-GateKind = Literal["incarnation", "port", "health", "environment", "reported", "canary"]
+GateKind = Literal["incarnation", "port", "health", "environment", "reported", "version", "canary"]
+StepKind = Literal["write", "restart", "switch", "command", "prune"]
 
 
 class FileState(Model):
@@ -54,7 +56,47 @@ class RestartStep(Model):
     gates: tuple[GateKind, ...]
 
 
-Step = Annotated[WriteStep | RestartStep, Field(discriminator="kind")]
+class SwitchStep(Model):
+    """Have the link of one instance's releases name another one; atomic, and only to a release that is whole."""
+
+    kind: Literal["switch"] = "switch"
+    host: str
+    service: str
+    unit: str
+    releases: Releases
+    before: str | None  # the release that the link names now; None: there is no link
+    to: str | None
+    manifest_sha256: str | None  # None: the release only has to be there
+    gates: tuple[GateKind, ...] = ()
+
+
+class CommandStep(Model):
+    """Run the declared command of a deploy on one host."""
+
+    kind: Literal["command"] = "command"
+    host: str
+    service: str
+    unit: str
+    ref: str  # what it is to bring about
+    argv: tuple[str, ...]
+    user: str | None
+    limit_s: float
+    gates: tuple[GateKind, ...] = ()
+
+
+class PruneStep(Model):
+    """Take old releases away from one host, once everything has passed and was watched."""
+
+    kind: Literal["prune"] = "prune"
+    host: str
+    service: str
+    unit: str
+    releases: Releases
+    protect: tuple[str, ...]  # beside what runs and what is newer
+    gates: tuple[GateKind, ...] = ()
+
+
+Step = Annotated[WriteStep | RestartStep | SwitchStep | CommandStep | PruneStep, Field(discriminator="kind")]
 
 
 class Target(Model):
@@ -68,6 +110,25 @@ class Target(Model):
     then_decided_by: str | None
 
 
+class VersionAim(Model):
+    """What is to be read back on one instance: `then` after the change, `back` after an undo (None: not asked)."""
+
+    instance: str
+    now: str | None  # as read when planned
+    then: str
+    back: str | None
+
+
+class DeployPlan(Model):
+    """What a deploy or rollback brings about. manifest_sha256: of the release, the same on every host."""
+
+    word: Literal["deploy", "rollback"]
+    service: str
+    ref: str
+    manifest_sha256: str | None
+    versions: tuple[VersionAim, ...]
+
+
 class Estimate(Model):
     """Seconds, from recorded restarts of the same instances only. n is how many. `medians`: (service@host, seconds)."""
 
@@ -78,11 +139,11 @@ class Estimate(Model):
 
 
 class Plan(Model):
-    """One way to carry out a change. `estimate`, `load`, `versions` and `warnings` are not in the digest."""
+    """One way to carry out a change. estimate, load, versions, contents and warnings are not in the digest."""
 
     order: str
     fleet_sha256: str
-    knob: str | None  # None: a restart that changes no value
+    knob: str | None  # None: a deploy, or a restart that changes nothing
     value: str | None  # wanted; None: unset
     targets: tuple[Target, ...]
     steps: tuple[Step, ...]
@@ -94,11 +155,14 @@ class Plan(Model):
     load: tuple[Finding, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()  # (service@host, version) as the engines themselves said
     estimate: Estimate | None = None
+    deploy: DeployPlan | None = None
+    contents: tuple[Finding, ...] = ()  # what the new version holds, and what a rollback would go to
 
     @property
     def digest(self) -> str:
         """SHA-256 (hex) over everything that must be as it was when the approver looked."""
-        kept = self.model_dump(mode="json", exclude={"estimate", "warnings", "load", "versions"})
+        out = {"estimate", "warnings", "load", "versions", "contents", *(() if self.deploy else ("deploy",))}
+        kept = self.model_dump(mode="json", exclude=out)
         return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @property

@@ -15,13 +15,13 @@ from policies.model import Model
 from policies.systemd.effective import Effective
 from policies.wrapper import Wrapped, counted
 
-Rung = Literal["none", "configured", "effective", "environment", "reported", "behaviour"]
+Rung = Literal["none", "configured", "effective", "environment", "process", "reported", "behaviour"]
 ProofVerdict = Literal["live", "not_live", "mixed", "unproven"]
 Answer = Literal["present", "absent", "unreadable", "forbidden", "vanished"]
 
 
 class Proof(Model):
-    """What is proven about one variable of one instance. `wanted` None: the variable shall be absent."""
+    """What is proven about one variable, or the version, of one instance. `wanted` None: it shall be absent."""
 
     instance: str
     variable: str
@@ -31,6 +31,7 @@ class Proof(Model):
     processes: tuple[ProcessEnv, ...] = ()
     reported: str | None = None
     findings: tuple[Finding, ...] = ()
+    of: Literal["value", "version"] = "value"
 
 
 def prove(
@@ -82,7 +83,7 @@ def prove(
         variable=variable,
         wanted=wanted,
         verdict=verdict,
-        rung=_highest(rungs),
+        rung=highest(rungs),
         processes=seen,
         reported=reported,
         findings=tuple(findings),
@@ -141,7 +142,8 @@ def answer_of(environ: bytes, variable: str) -> tuple[Answer, str | None]:
     return ("unreadable" if wiped else "absent"), None
 
 
-def _highest(rungs: Iterable[tuple[Rung, bool | None]]) -> Rung:
+def highest(rungs: Iterable[tuple[Rung, bool | None]]) -> Rung:
+    """The last rung that holds before the first that does not; None is no gap."""
     reached: Rung = "none"
     for rung, holds in rungs:
         if holds is False:

@@ -12,16 +12,25 @@ from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnr
 from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import Plan, RestartStep, Step, WriteStep
+from policies.plan import CommandStep, Plan, PruneStep, RestartStep, Step, WriteStep
 from policies.replan import moved_files
+from workers.aims import text_sha256
 from workers.executors.answers import ActRecord, Fenced, UnitAsk
-from workers.gatekeeper import text_sha256
+from workers.executors.releases import Act
 from workers.hosts import Hosts
 from workers.lease import Held as Lease
 from workers.trouble import host_finding
+from workers.version_acts import CommandFailed, act, not_pruned
 
 # Pauses before asking a host again what became of a step, in seconds; then a person is asked.
 ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+# refusals of a host that have words of their own
+REFUSALS = {
+    "file-changed": "hold.file-changed",
+    "link-changed": "hold.link-changed",
+    "no-release": "hold.release-broken",
+    "release-broken": "hold.release-broken",
+}
 T = TypeVar("T")
 
 
@@ -68,13 +77,20 @@ class Acts:
                 self._unknown(Finding(code="host.step-unknown", effect="warn", values=values))
             ask_first = True
 
-        return self._patiently(step, attempt, lost)
+        if not isinstance(step, PruneStep):
+            return self._patiently(step, attempt, lost)
+        try:
+            return self._patiently(step, attempt, lost)
+        except Undecided as undecided:  # what is deployed is live and was watched: old folders hold nobody up
+            return not_pruned(step, index, undecided.findings)
 
     def must_be_free(self, fleet: Fleet, plan: Plan, step: Step) -> None:
         """Nobody else restarted the unit or touched its files since the plan, and nobody else holds its devices.
 
         Asked before its file is written and before its restart. Raises: Undecided, LeaseLost.
         """
+        if isinstance(step, PruneStep):
+            return  # behind the restart
         for later in plan.steps:
             if isinstance(later, RestartStep) and instance(later) == instance(step):
                 must_be(later, self.incarnation(later))
@@ -84,7 +100,8 @@ class Acts:
         service = fleet.services[step.service]
         ask = UnitAsk(service=step.service, unit=step.unit, devices=service.devices)
         unit = self.ask(step, lambda: self._hosts.at(step.host).observe([ask])).facts.units[0]
-        moved = moved_files(plan, unit)
+        commanded = any(isinstance(s, CommandStep) and instance(s) == instance(step) for s in plan.steps)
+        moved = () if commanded else moved_files(plan, unit)  # a command may bring another unit file
         if moved:
             values: dict[str, str | int | float | None] = {"instance": instance(step), "paths": ", ".join(moved)}
             raise Undecided(Finding(code="hold.files-moved", effect="refuse", values=values))
@@ -136,6 +153,12 @@ class Acts:
                 if part == "do" or error.code != "file-changed":
                     raise
                 return self._undo_write(step, index, name)
+        if not isinstance(step, RestartStep):
+            who = Act(token=token, change=self._change, step=name)
+            try:
+                return act(step, part, index, host, who, self._first[instance(step)])
+            except CommandFailed as failed:
+                raise Undecided(failed.finding) from failed
         issued = host.restart(step.unit, token=token, change=self._change, step=name)
         return _done(step, part, index, issued.at, before=issued.before)
 
@@ -160,12 +183,12 @@ class Acts:
     def _was_done(self, step: Step, part: e.Part, index: int) -> e.StepDone | None:
         """What the host's own record says of a restart; None: it was not done.
 
-        A write needs no question, it is the same when done twice. A restart whose intent is recorded counts as done
-        when the incarnation is another one now. Without a record the unit must still be as it was planned.
+        The others need no question, a host does them once. A restart whose intent is recorded counts as done when the
+        incarnation is another one now. Without a record the unit must still be as it was planned.
 
         Raises: Undecided when somebody else restarted the unit.
         """
-        if isinstance(step, WriteStep):
+        if not isinstance(step, RestartStep):
             return None
         fenced = self._hosts.at(step.host).fence(step.unit, token=self._lease.tokens[instance(step)])
         name = f"{part}-{index}"
@@ -193,8 +216,7 @@ class Acts:
             "message": error.message,
             "hint": error.hint,
         }
-        code = "hold.file-changed" if error.code == "file-changed" else "hold.host-refused"
-        return Undecided(Finding(code=code, effect="refuse", values=values))
+        return Undecided(Finding(code=REFUSALS.get(error.code, "hold.host-refused"), effect="refuse", values=values))
 
 
 def must_be(step: RestartStep, now: Incarnation) -> None:

@@ -133,7 +133,14 @@ class Client:
 
     def brought(self, knob: str, before_seq: int) -> tuple[e.Entry, e.Entry] | None:
         """The knob's last change that succeeded before that place in the ledger: how it was asked, and how it ended."""
-        ends = [entry for entry in self.ledger.index(f"knob:{knob}") if entry.seq < before_seq]
+        return self._last(f"knob:{knob}", before_seq)
+
+    def deployed(self, service: str, before_seq: int) -> tuple[e.Entry, e.Entry] | None:
+        """The same of a service's version."""
+        return self._last(f"version:{service}", before_seq)
+
+    def _last(self, index: str, before_seq: int) -> tuple[e.Entry, e.Entry] | None:
+        ends = [entry for entry in self.ledger.index(index) if entry.seq < before_seq]
         return (self.ledger.entries(ends[-1].subject)[0], ends[-1]) if ends else None
 
     def remind(self, change_id: str) -> bool:

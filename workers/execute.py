@@ -16,10 +16,12 @@ from policies.change import Change, IllegalTransition, apply
 from policies.errors import LeaseLost, LedgerConflict, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
+from policies.undoing import no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
+from workers.aims import aim_of, version_of
 from workers.bake import begin, watch
-from workers.gatekeeper import Gatekeeper, aim_of
+from workers.gatekeeper import Gatekeeper
 from workers.issued import told
 from workers.lease import Held as Lease
 from workers.patience import Patient
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 LOG = structlog.get_logger(__name__)
-# Somebody else's doing: never answered by a restart of ours
-FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other", "gate.device-held"})
-FORESEEN = frozenset({"gate.timeout-foreseen"})  # an undo would end alike
 
 
 class Stop(Exception):  # not an error: the run is over, and what ended it is recorded
@@ -77,6 +76,7 @@ class Run:
         first = turns[0].tokens if turns else lease.tokens
         self.acts = Acts(wiring.hosts, lease, change.id, first, self._unknown)
         self.issued: set[tuple[e.Part, int]] = set()  # steps done in this turn
+        self.well = False  # proven and watched: only what is left over remains to be taken away
 
     def go(self) -> None:
         """From wherever the change is to its end, or to where a person must decide."""
@@ -166,13 +166,15 @@ class Run:
             values: dict[str, str | int | float | None] = {"actor": self.change.abort.id}
             raise self.end(e.Aborted(findings=(Finding(code="aborted.before-start", effect="note", values=values),)))
         if self.change.do.started is None:
+            if (stays := no_way_back(self.change)) is not None:
+                raise self.hold(stays)
             self.record(e.UndoStarted(actor=self.change.abort, findings=()))
 
     def _next(self) -> int | None:
         """Index of the first step that is not done or has gates that have not passed; None when all are through."""
         progress = self.change.progress
         for index, step in enumerate(self.change.steps):
-            if self.change.undoing and not self._touched(step):
+            if (self.change.undoing and not self._touched(step)) or (step.kind == "prune" and not self.well):
                 continue
             open_gates = {g for g in step.gates if (index, g) not in progress.gates}
             if index not in progress.done or open_gates:
@@ -217,7 +219,8 @@ class Run:
         issued = replace(issued, taken_over=(part, index) not in self.issued)
         touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
         aim = aim_of(self.w.fleet, self.plan, instance(step), undoing=self.change.undoing)
-        for answer in self.gates.ask(step, issued, aim, touched):
+        wanted = version_of(self.plan, instance(step), undoing=self.change.undoing)
+        for answer in self.gates.ask(step, issued, aim, touched, wanted):
             common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
             if answer.verdict.answer == "pass":
                 self.record(
@@ -237,13 +240,7 @@ class Run:
             self._after_failure(step, part, verdict.answer, verdict.findings)
 
     def _after_failure(self, step: RestartStep, part: e.Part, answer: str, findings: tuple[Finding, ...]) -> None:
-        """Undo by itself only when the service whose value changed fails its own gate; else a person decides.
-
-        A person who asked to abort has decided. Where somebody else acts on the unit, undoing would be a fight.
-        """
-        foreign = any(f.code in FOREIGN | FORESEEN for f in findings)
-        own = step.changed and answer == "fail"
-        if part == "do" and not foreign and (own or self.change.abort is not None):
+        if undoes_itself(self.change, step, part, answer, findings):
             self.record(e.UndoStarted(actor=self.change.abort, findings=findings))
             return
         raise self.hold(*findings)
@@ -251,16 +248,18 @@ class Run:
     def _finish(self) -> None:
         change, plan = self.change, self.plan
         if change.undoing:
-            values: dict[str, str | int | float | None] = {"knob": plan.knob}
-            note = Finding(code="undo.done" if plan.undo else "undo.nothing", effect="note", values=values)
+            note = undone(plan)
             self.record(e.Aborted(findings=(note,)) if change.abort else e.RolledBack(findings=(note,)))
             return
-        if change.bake is None:
+        if not self.well and change.bake is None:
             self._prove()
-        self._bake()
+        if not self.well:
+            self._bake()
         if self.change.abort is not None:
             return  # heeded by the loop: what was done is undone
-        self.record(succeeded(self.w, change, plan), unless_abort=True)
+        self.well = True
+        if self._next() is None:
+            self.record(succeeded(self.w, change, plan), unless_abort=True)
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""

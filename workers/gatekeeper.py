@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from policies import proof as ladder
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
-from policies.facts import HttpAnswer, Incarnation, UnitFacts
+from policies.facts import Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
-from policies.gates import canary, environment, failed, health, incarnation, port, reported
-from policies.plan import GateKind, Plan, RestartStep
-from policies.planning.placement import effective_now
+from policies.gates import canary, environment, failed, health, incarnation, port, reported, version
+from policies.plan import GateKind, RestartStep, VersionAim
 from policies.planning.steps import reaches
-from policies.proof import Proof
-from policies.wrapper import wrapped
+from workers.aims import Aim, prove
 from workers.executors.answers import Failure, HttpAsk, Waited
 from workers.hosts import Hosts
 from workers.issued import Issued
 from workers.trouble import about_host
+from workers.versions import Versions
 
 RETRY_PAUSE_S = 0.2
 SHORT_SLICE_S = 0.1
@@ -45,15 +42,6 @@ class Answer:
     restarts_shown: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """What the step's knob is to be there. `wanted` None: absent."""
-
-    variable: str
-    wanted: str | None
-    reported_path: str | None
-
-
 class Gatekeeper:
     """Gates of restarts. `check` is called between slices and raises when the work must stop (lease)."""
 
@@ -61,11 +49,19 @@ class Gatekeeper:
         self._fleet = fleet
         self._hosts = hosts
         self._check = check
+        self._versions = Versions(fleet, hosts)
 
-    def ask(self, step: RestartStep, issued: Issued, aim: Aim | None, touched: tuple[str, ...]) -> Iterator[Answer]:
+    def ask(
+        self,
+        step: RestartStep,
+        issued: Issued,
+        aim: Aim | None,
+        touched: tuple[str, ...],
+        wanted: VersionAim | None = None,
+    ) -> Iterator[Answer]:
         """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass.
 
-        touched: the services of the plan; canaries that go through one of them are asked.
+        touched: the services of the plan; canaries that go through one of them are asked. wanted: the version.
         A gate that passed before and does not hold any more is answered again.
         """
         life: Answer | None = None
@@ -76,7 +72,7 @@ class Gatekeeper:
                 return
             if answer.gate in step.gates and answer.gate not in issued.passed:
                 yield answer
-        for answers in (self._value(step, aim, life), self._path(step, touched)):
+        for answers in (self._value(step, aim, life), self._version(step, wanted, life), self._path(step, touched)):
             for answer in answers:
                 if answer.verdict.answer == "pass" and answer.gate in issued.passed:
                     continue
@@ -209,6 +205,31 @@ class Gatekeeper:
             verdict = reported.judge(instance, info, aim.reported_path, aim.wanted)
             yield Answer("reported", verdict, facts.incarnation)
 
+    def _version(self, step: RestartStep, wanted: VersionAim | None, life: Answer | None) -> Iterator[Answer]:
+        if "version" not in step.gates or wanted is None:
+            return
+        instance = f"{step.service}@{step.host}"
+        for tries_left in reversed(range(PROOF_TRIES)):
+            self._check()
+            try:
+                facts, said = self._versions.of_life(instance)
+            except OpsError as error:
+                if not about_host(error):
+                    raise
+                if tries_left and not isinstance(error, HostKeyRefused):
+                    time.sleep(RETRY_PAUSE_S)
+                    continue
+                yield Answer("version", Verdict(answer="error", findings=(_not_asked(step.host, error),)))
+                return
+            if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
+                yield Answer("incarnation", _ended(instance, life, facts))
+                return
+            verdict = version.judge(instance, said, wanted.then)
+            if verdict.answer == "pass" or not tries_left:
+                break
+            time.sleep(RETRY_PAUSE_S)  # what has just begun to answer may not say everything yet
+        yield Answer("version", verdict, facts.incarnation)
+
     def _path(self, step: RestartStep, touched: tuple[str, ...]) -> Iterator[Answer]:
         if "canary" in step.gates:
             for service in self._fleet.services.values():
@@ -245,38 +266,6 @@ class Gatekeeper:
             if verdict.answer == "pass" or time.monotonic() >= deadline:
                 return verdict
             time.sleep(RETRY_PAUSE_S)
-
-
-def aim_of(fleet: Fleet, plan: Plan, instance: str, *, undoing: bool) -> Aim | None:
-    """What the plan's knob is to be on an instance; None where the plan changes nothing."""
-    target = next((t for t in plan.targets if t.instance == instance), None)
-    if plan.knob is None or target is None:
-        return None
-    knob = fleet.knobs[plan.knob]
-    return Aim(knob.env, target.now if undoing else target.then, knob.reported.path if knob.reported else None)
-
-
-def prove(facts: UnitFacts, aim: Aim) -> Proof:
-    """The ladder for one instance from one look at it."""
-    info: HttpAnswer | None = next((a for a in facts.http if a.id == "server_info"), None)
-    said = None
-    if aim.reported_path is not None and info is not None and info.status == 200:
-        said = reported.reported_value(info.body, aim.reported_path)
-    return ladder.prove(
-        instance=f"{facts.service}@{facts.host}",
-        variable=aim.variable,
-        wanted=aim.wanted,
-        processes=facts.processes,
-        effective=effective_now(facts, aim.variable),
-        reported=said,
-        report_asked=aim.reported_path is not None,
-        wraps=wrapped(facts),
-    )
-
-
-def text_sha256(text: str | None) -> str | None:
-    """SHA-256 of a file's text as the helper sees it; None for no file."""
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _not_asked(host: str, error: OpsError) -> Finding:

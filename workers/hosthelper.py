@@ -1774,14 +1774,19 @@ class Releases:
         try:
             target = os.readlink(self.current, dir_fd=self.root)
         except FileNotFoundError:
-            return {"state": "absent", "release": None, "target": None}
+            return {"state": "absent", "release": None, "target": None, "exists": False}
         except OSError:
-            return {"state": "not-a-link", "release": None, "target": None}
+            return {"state": "not-a-link", "release": None, "target": None, "exists": False}
         head, _, name = os.path.normpath(os.path.join(self.path, target)).rpartition("/")
         if RELEASE_NAME.fullmatch(name) and head != self.home and os.path.realpath(head) == os.path.realpath(self.home):
             head = self.home
-        known = head == self.home and RELEASE_NAME.fullmatch(name) is not None
-        return {"state": "link" if known else "outside", "release": name if known else None, "target": target}
+        if head != self.home or not RELEASE_NAME.fullmatch(name):
+            return {"state": "outside", "release": None, "target": target, "exists": False}
+        exists = False
+        with contextlib.suppress(OSError):
+            os.close(self.open(name))
+            exists = True
+        return {"state": "link", "release": name, "target": target, "exists": exists}
 
     def listed(self) -> List[Json]:
         """The releases, the newest first; what has no manifest is none, or not yet."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from policies.errors import OpsError
 from policies.facts import HttpAnswer, UnitFacts
@@ -18,6 +19,7 @@ from workers.shells import Shell
 HOSTS_AT_ONCE = 20
 # Units: seconds that warming takes at most: a host that is away is met by the call that needs it
 WARM_S = 5.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Hosts:
         self,
         instances: Sequence[str],
         variables: Sequence[str],
-        probes: dict[str, Sequence[HttpAsk]] | None = None,
+        probes: Mapping[str, Sequence[HttpAsk]] | None = None,
         log: LogAsk | None = None,
         *,
         context: bool = False,
@@ -92,13 +94,9 @@ class Hosts:
             units = {f"{unit.service}@{unit.host}": unit for unit in seen.facts.units}
             return Seen(units, {answer.id: answer for answer in seen.http})
 
-        if len(names) == 1:
-            return self._told(look(names[0]))
-        with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(names)), thread_name_prefix="observe") as pool:
-            parts = list(pool.map(look, names))
         units: dict[str, UnitFacts] = {}
         answers: dict[str, HttpAnswer] = {}
-        for part in parts:
+        for part in self.each(names, look).values():
             units |= part.units
             answers |= part.probes
         return self._told(Seen(units, answers))
@@ -106,3 +104,11 @@ class Hosts:
     def _told(self, seen: Seen) -> Seen:
         self._seen(seen.units)
         return seen
+
+    def each(self, hosts: Iterable[str], work: Callable[[str], T]) -> dict[str, T]:
+        """What `work` gives for every host, several at once; the first error that one of them raises."""
+        names = list(dict.fromkeys(hosts))
+        if len(names) < 2:
+            return {name: work(name) for name in names}
+        with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(names)), thread_name_prefix="host") as pool:
+            return dict(zip(names, pool.map(work, names), strict=True))

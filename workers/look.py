@@ -17,8 +17,8 @@ from policies.fleet import Knob
 from policies.inert import reads
 from policies.planning.placement import effective_now
 from policies.proof import Proof
+from workers.aims import Aim, prove
 from workers.executors.answers import LogAsk
-from workers.gatekeeper import Aim, prove
 from workers.ledger import Ledger
 
 if TYPE_CHECKING:

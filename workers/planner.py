@@ -10,15 +10,19 @@ from policies.applicability import Standing
 from policies.case import Case
 from policies.context import LoadRange
 from policies.decision import Decision, decide
+from policies.deploys.goal import deploy_goal, entry_of
+from policies.deploys.outlook import candidates
+from policies.deploys.strategy import Variable
 from policies.estimate import estimate
 from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import KnobIntent, Restart
+from policies.intents import Deploy, DeployIntent, KnobIntent, Restart, Rollback
 from policies.load import plan_load
 from policies.locks import in_the_way, standing
 from policies.plan import Plan
+from policies.planning.deploy import plan_deploy
 from policies.planning.goal import goal
 from policies.planning.knob import Planning, plan_knob
 from policies.planning.placement import effective_now
@@ -27,9 +31,11 @@ from policies.planning.steps import instances_of
 from workers import context
 from workers.boots import boots
 from workers.context import Contexts
+from workers.deployed import deployed, history
 from workers.hosts import Hosts
 from workers.ledger import Ledger
 from workers.states import States
+from workers.versions import Versions
 
 GIVES = frozenset({"set", "restore"})  # what gives a value, so that evidence is asked for
 
@@ -67,6 +73,7 @@ class Planner:
         self._hosts = hosts
         self._ledger = ledger
         self._clock = clock
+        self._versions = Versions(fleet, hosts)
 
     def plan(self, asked: e.Asked, before: e.Planned | None = None) -> Outcome:
         """Observe, find the goal, decide, plan. All refusals come at once.
@@ -77,6 +84,8 @@ class Planner:
         """
         if isinstance(asked.intent, Restart):
             return self._restart(asked, asked.intent)
+        if isinstance(asked.intent, (Deploy, Rollback)):
+            return self._deploy(asked, asked.intent)
         return self._knob(asked, asked.intent, before)
 
     def _restart(self, asked: e.Asked, intent: Restart) -> Outcome:
@@ -99,6 +108,31 @@ class Planner:
             anyway=asked.actor.id if intent.anyway else None,
         )
         return self._outcome(planning, decision, facts, aim.instances)
+
+    def _deploy(self, asked: e.Asked, intent: DeployIntent) -> Outcome:
+        fleet = self._fleet
+        entry = entry_of(intent, fleet)
+        if isinstance(entry, Finding):
+            return Outcome((), None, (entry,))
+        own = fleet.instances(intent.service)
+        orders = entry.restarts if intent.order is None else (intent.order,)
+        touched = dict.fromkeys((*own, *(i for order in orders for i in instances_of(fleet, order))))
+        variables = [entry.strategy.env] if isinstance(entry.strategy, Variable) else []
+        facts = self._hosts.observe(tuple(touched), variables).units
+        past = history(self._ledger, intent.service)
+        seen = self._versions.seen(own, facts, deployed(self._ledger, intent.service))
+        aim = deploy_goal(intent, entry, fleet, past, {i: one.now for i, one in seen.items()})
+        if isinstance(aim, Finding):
+            return Outcome((), None, (aim,))
+        refs = dict.fromkeys((aim.ref, *(one.ref for one in candidates(past, aim.ref) if aim.word == "deploy")))
+        seen = self._versions.examined(seen, tuple(refs), aim.ref)
+        case = Case(aim.word, asked.actor, fleet, None, (aim.service,), aim.ref, (), self._clock())
+        decision = decide(case)
+        seconds = boots(self._ledger, fleet)
+        found = {order: estimate(instances_of(fleet, order), seconds) for order in aim.orders}
+        estimates = {order: one for order, one in found.items() if one is not None}
+        planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, estimates, seconds)
+        return self._outcome(planning, decision, facts, own)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent, before: e.Planned | None) -> Outcome:
         fleet = self._fleet

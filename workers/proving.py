@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from policies import events as e
+from policies.deploys.proof import prove_version
+from policies.deploys.strategy import Variable
+from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import Plan
-from workers.gatekeeper import Aim, prove
+from policies.plan import DeployPlan, Plan
+from policies.proof import Proof
+from workers.aims import Aim, prove, variable_of
 from workers.hosts import Hosts
+from workers.versions import Versions
 
 LOOKS = 3
 LOOK_PAUSE_S = 0.5
@@ -43,10 +48,17 @@ def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
 
     Raises: HostUnreachable, HostAnswerLost.
     """
+    variable = variable_of(fleet, plan)
     knob = fleet.knobs[plan.knob] if plan.knob is not None else None
-    path = knob.reported.path if knob is not None and knob.reported else None
-    seen = hosts.observe(plan.services, [] if knob is None else [knob.env])
-    proofs = {t.instance: prove(seen.units[t.instance], Aim(t.variable, t.then, path)) for t in plan.targets}
+    asked = [knob.env] if knob is not None else [] if variable is None else [variable.env]
+    seen = hosts.observe(plan.services, asked)
+    if plan.deploy is not None:
+        proofs = _versions(fleet, hosts, plan, plan.deploy, seen.units)
+        lost = [i for i, p in proofs.items() if p.verdict != "live"]
+    else:
+        path = knob.reported.path if knob is not None and knob.reported else None
+        proofs = {t.instance: prove(seen.units[t.instance], Aim(t.variable, t.then, path)) for t in plan.targets}
+        lost = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
     health = []
     for name, unit in seen.units.items():
         answer = next((a for a in unit.http if a.id == "health"), None)
@@ -54,6 +66,25 @@ def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
         ok = answer is not None and answer.status == 200
         code = "proof.healthy" if ok else "proof.not-healthy"
         health.append(Finding(code=code, effect="note" if ok else "refuse", values=values))
-    lost = [i for i, p in proofs.items() if p.verdict in {"not_live", "mixed"}]
-    not_live = (Finding(code="hold.proof-lost", effect="refuse", values={"instance": name}) for name in lost)
+    gone = "hold.proof-lost" if plan.deploy is None else "hold.version-lost"
+    not_live = (Finding(code=gone, effect="refuse", values={"instance": name}) for name in lost)
     return e.Proved(proofs=proofs, findings=tuple(health)), (*(f for f in health if f.effect == "refuse"), *not_live)
+
+
+def _versions(
+    fleet: Fleet, hosts: Hosts, plan: Plan, deploy: DeployPlan, units: Mapping[str, UnitFacts]
+) -> dict[str, Proof]:
+    """The proof of a version on every instance that was to get it."""
+    entry = fleet.services[deploy.service].deploy
+    if entry is None:
+        raise RuntimeError(f"{deploy.service} was deployed and has no `deploy:` in the fleet file")
+    seen = Versions(fleet, hosts).seen(
+        tuple(t.instance for t in plan.targets), units, {t.instance: t.then for t in plan.targets}
+    )
+    proofs: dict[str, Proof] = {}
+    for target, aim in zip(plan.targets, deploy.versions, strict=True):
+        value = None
+        if isinstance(entry.strategy, Variable):
+            value = prove(units[target.instance], Aim(target.variable, target.then, None))
+        proofs[target.instance] = prove_version(entry, seen[target.instance], deploy.ref, aim.then, value)
+    return proofs

@@ -25,6 +25,8 @@ def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
         now={t.instance: t.then for t in plan.targets},
         took_s=now - change.started_at,
         suspicion=_suspicion(wiring, change, plan, now),
+        service=plan.deploy.service if plan.deploy is not None else None,
+        ref=plan.deploy.ref if plan.deploy is not None else None,
     )
 
 

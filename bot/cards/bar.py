@@ -19,7 +19,14 @@ GATES = {
     "health": "step.gate-health",
     "environment": "step.gate-environment",
     "reported": "step.gate-reported",
+    "version": "step.gate-version",
     "canary": "step.gate-canary",
+}
+NOW = {
+    "write": "step.now-write",
+    "switch": "step.now-switch",
+    "command": "step.now-command",
+    "prune": "step.now-prune",
 }
 
 
@@ -33,7 +40,8 @@ def progress(change: Change, last_at: float | None = None) -> Markup:
         return Markup("")
     complete = sum(1 for index, step in at_work if _complete(change, index, step))
     current = next((number for number, (index, step) in enumerate(at_work) if not _complete(change, index, step)), None)
-    if current is None:
+    pruning = current is not None and at_work[current][1].kind == "prune"  # behind the watch
+    if current is None or (pruning and change.progress.started is None and not change.baked):
         number, said = len(at_work), say("step.now-finishing")
         if change.bake is not None and not change.baked and not change.undoing:
             said = say("step.now-watching", until=change.bake.until)
@@ -72,8 +80,8 @@ def _open_gates(change: Change, index: int, step: Step) -> list[str]:
 
 def _now(change: Change, index: int, step: Step) -> Markup:
     name = _name(change, step)
-    if step.kind == "write":
-        return say("step.now-write", instance=name)
+    if step.kind != "restart":
+        return say(NOW[step.kind], instance=name)
     waiting = _open_gates(change, index, step)
     since = change.progress.issued_at
     if index not in change.progress.done or since is None or not waiting:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from difflib import unified_diff
 
-from bot.cards import evidence
+from bot.cards import deploys, evidence
 from bot.cards.kit import Block, Card, fenced, made, section
-from bot.cards.plan import unique
+from bot.cards.plan import undo_line, unique
 from bot.cards.story import Story, instance
 from bot.markup import Markup
 from bot.messages import say, sentence
-from policies.plan import Plan, Step, WriteStep
+from policies.plan import Plan, RestartStep, Step, WriteStep
 
 MOST_DIFF = 2500
 PART = 10  # lines a section
@@ -62,7 +62,8 @@ def _order(plan: Plan) -> list[Markup]:
     lines = [say("details.order", order=plan.order, digest=plan.digest)]
     for number, step in enumerate(plan.steps, start=1):
         lines += _step(number, step)
-    lines.append(say("details.undo" if plan.undo else "details.no-undo"))
+    no_way = say("details.no-undo") if plan.deploy is None else undo_line(plan)[0]
+    lines.append(say("details.undo") if plan.undo else no_way)
     lines += [say("details.undo-step", said=_step(number, step)[0]) for number, step in enumerate(plan.undo, start=1)]
     return lines
 
@@ -71,6 +72,8 @@ def _step(number: int, step: Step) -> list[Markup]:
     if isinstance(step, WriteStep):
         code = "details.remove" if step.text is None else "details.write"
         return [say(code, n=number, instance=instance(step), path=step.path)]
+    if not isinstance(step, RestartStep):
+        return [deploys.step(number, step)]
     pid = step.before.main_pid or None
     argv = " ".join(step.argv)
     told = say("details.restart", n=number, instance=instance(step), argv=argv, pid=pid)
@@ -92,8 +95,11 @@ def _covered(plans: list[Plan]) -> list[Markup]:
         )
         for t in dict.fromkeys(t for plan in plans for t in plan.targets)
     ]
+    lines += deploys.covered(plans)
     for file in dict.fromkeys(f for plan in plans for f in plan.files):
-        if file.sha256 is None:
+        if file.sha256 is not None and file.mode is None:
+            lines.append(say("details.covers-digest", path=file.path, host=file.host, sha256=file.sha256))
+        elif file.sha256 is None:
             lines.append(say("details.covers-no-file", path=file.path, host=file.host))
         else:
             mode = f"{file.mode:04o}" if file.mode is not None else None
@@ -109,6 +115,7 @@ def _beside(story: Story, plans: list[Plan]) -> list[Markup]:
     planned = story.change.planned
     lines = [say("details.policy", said=sentence(f)) for f in planned.findings] if planned else []
     lines += [say("details.load", said=sentence(f)) for f in unique(p.load for p in plans)]
+    lines += [sentence(f) for f in unique(p.contents for p in plans)]
     lines += [say("plan.warning", said=sentence(f)) for f in unique(p.warnings for p in plans)]
     knob, at = plans[0].knob, story.change.planned_at
     stand = planned.standings if planned is not None else ()

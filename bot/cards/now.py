@@ -13,6 +13,8 @@ BROUGHT = {
     "restore": "plan.brought-restore",
     "revert": "plan.brought-revert",
     "unset": "plan.brought-unset",
+    "deploy": "plan.brought-deploy",
+    "rollback": "plan.brought-rollback",
 }
 
 
@@ -21,7 +23,20 @@ def now_lines(story: Story, plan: Plan) -> list[Markup]:
     lines = now_then(plan)
     if lines:
         lines[0] = joined([lines[0], *_brought(story.brought, plan.targets, story.change.planned_at)])
-    return lines
+    return [*lines, *_read_back(plan)]
+
+
+def _read_back(plan: Plan) -> list[Markup]:
+    """What an instance says that it runs, where nothing that was read names its version."""
+    unnamed = {target.instance for target in plan.targets if target.now is None}
+    versions = plan.deploy.versions if plan.deploy is not None else ()
+    told = [v for v in versions if v.instance in unnamed and v.now is not None][:MOST_TARGETS]
+    return [say("plan.runs-now", instance=v.instance, version=v.now) for v in told]
+
+
+def _variable(plan: Plan) -> bool:
+    """The version is the value of a variable in the environment."""
+    return any(step.kind == "write" for step in plan.steps)
 
 
 def now_then(plan: Plan) -> list[Markup]:
@@ -29,13 +44,14 @@ def now_then(plan: Plan) -> list[Markup]:
     targets = plan.targets
     if not targets:
         return []
+    none = "not known" if plan.deploy is not None and not _variable(plan) else None  # a version is somewhere
     if len({(t.now, t.then) for t in targets}) == 1:
         first = targets[0]
         code = "plan.now-then-all" if len(targets) > 1 else "plan.now-then"
         more = {"n": len(targets)} if len(targets) > 1 else {}
-        return [say(code, now=first.now, then=first.then, **more)]
+        return [say(code, now=first.now or none, then=first.then, **more)]
     shown = targets[:MOST_TARGETS]
-    lines = [say("plan.now-then-one", instance=t.instance, now=t.now, then=t.then) for t in shown]
+    lines = [say("plan.now-then-one", instance=t.instance, now=t.now or none, then=t.then) for t in shown]
     left = len(targets) - MOST_TARGETS
     return [*lines, say("plan.more-instances", n=left)] if left > 0 else lines
 

@@ -14,7 +14,7 @@ from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
 from policies.events import Asked, Planned
 from policies.finding import Finding
-from policies.intents import RevertKnob, subject
+from policies.intents import Deploy, RevertKnob, Rollback, subject
 from policies.plan import Plan
 
 MOST_FINDINGS = 12
@@ -48,7 +48,7 @@ def plan_blocks(story: Story) -> list[Block]:
     if planned is None or plan is None:
         return []
     parts = [
-        [*now_lines(story, plan), *_worth(story, plan)],
+        [*now_lines(story, plan), *_worth(story, plan), *(sentence(finding) for finding in plan.contents)],
         [*(order_line(p) for p in planned.plans[:MOST_ORDERS]), *load_lines(unique(p.load for p in planned.plans))],
         _warnings(planned),
     ]
@@ -77,6 +77,12 @@ def headline(story: Story) -> Markup:
 
 def _title(asked: Asked, plan: Plan | None) -> Markup:
     intent = asked.intent
+    if isinstance(intent, Deploy):
+        return say("plan.headline-deploy", verb="Deploy", service=intent.service, ref=intent.ref)
+    if isinstance(intent, Rollback):
+        if plan is None or plan.deploy is None:
+            return say("plan.headline-rollback-bare", verb="Roll", service=intent.service)
+        return say("plan.headline-rollback", verb="Roll", service=intent.service, ref=plan.deploy.ref)
     verb, knob, scope = intent.kind.capitalize(), knob_of(intent), intent.scope
     if knob is None:
         return say("plan.headline-bare", verb=verb, what=subject(intent))
@@ -115,13 +121,15 @@ def order_line(plan: Plan) -> Markup:
 
 def undo_line(plan: Plan) -> list[Markup]:
     """What undoing would bring back, or that there is nothing to bring back."""
-    if plan.knob is None:
+    if plan.deploy is not None and not plan.undo:
+        return [say("plan.undo-no-way")]
+    if plan.knob is None and plan.deploy is None:
         return [say("plan.undo-none")]
     return [say("plan.undo", undo=undo_to(plan))] if plan.targets else []
 
 
 def undo_to(plan: Plan) -> Markup:
-    """The value that undoing goes back to."""
+    """The value, or the version, that undoing goes back to."""
     before = {t.now for t in plan.targets}
     return say("plan.undo-back-to", value=before.pop()) if len(before) == 1 else say("plan.undo-mixed")
 
@@ -169,14 +177,25 @@ def _mention(who: str, groups: Mapping[str, str]) -> Markup:
 
 def _confirm(change_id: str, plan: Plan) -> Block:
     before = {t.now for t in plan.targets}
-    if plan.knob is None:
+    if plan.deploy is not None:
+        text = _deploys(plan, before)
+    elif plan.knob is None:
         text = say("plan.confirm-text-restart", path=path(plan))
     elif len(before) == 1:
         text = say("plan.confirm-text", path=path(plan), knob=plan.knob, now=before.pop(), then=plan.value)
     else:
         text = say("plan.confirm-text-mixed", path=path(plan), knob=plan.knob, then=plan.value)
-    label = plan.order if plan.knob is not None or path(plan) != plan.order else f"restart of {plan.order}"
+    changes = plan.knob is not None or plan.deploy is not None
+    label = plan.order if changes or path(plan) != plan.order else f"restart of {plan.order}"
     return buttons.confirm(change_id, plan, label, say("plan.confirm-title", change=change_id), text[:290])
+
+
+def _deploys(plan: Plan, before: set[str | None]) -> Markup:
+    service, ref = (plan.deploy.service, plan.deploy.ref) if plan.deploy is not None else ("", "")
+    if len(before) == 1:
+        now = before.pop() or "an unknown version"
+        return say("plan.confirm-text-deploy", path=path(plan), service=service, now=now, then=ref)
+    return say("plan.confirm-text-deploy-mixed", path=path(plan), service=service, then=ref)
 
 
 def unique(groups: Iterable[tuple[Finding, ...]]) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from bot.cards import buttons
+from bot.cards import buttons, deploys
 from bot.cards.bar import progress
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
@@ -172,6 +172,8 @@ def succeeded(story: Story) -> Markup:
 
 
 def _done(story: Story, end: e.Succeeded) -> Markup:
+    if end.service is not None:
+        return deploys.ended(end)
     now, was = set(end.now.values()), set(end.was.values())
     if end.knob is None:
         plan = story.change.plan

@@ -16,7 +16,7 @@ from policies.events import Asked, Entry, GatePassed, Succeeded
 from policies.evidence import Record
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import Intent, Restart
+from policies.intents import Deploy, Intent, Restart, Rollback
 from policies.plan import Plan, Step, WriteStep
 
 E = TypeVar("E")
@@ -24,7 +24,7 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """The earlier change that gave the knob its last recorded values: how it was asked, how it ended, and when."""
+    """The earlier change that gave the knob, or the service, what it has: how it was asked, how it ended, and when."""
 
     change_id: str
     asked: Asked
@@ -115,7 +115,7 @@ class Story:
 
 def knob_of(intent: Intent) -> str | None:
     """The knob that an intent is about; None for one that changes no value."""
-    return None if isinstance(intent, Restart) else intent.knob
+    return None if isinstance(intent, (Restart, Deploy, Rollback)) else intent.knob
 
 
 def path(plan: Plan) -> str:

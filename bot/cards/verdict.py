@@ -56,6 +56,8 @@ def verdict(instance: str, proof: Proof) -> Markup:
 
 def one(instance: str, proof: Proof) -> Markup:
     """What is proven of one instance: the main process, its children, then what is said beside the processes."""
+    if proof.of == "version":
+        return joined([*_version(instance, proof), *[sentence(finding) for finding in proof.findings]])
     mains = [p for p in proof.processes if p.main]
     children = [p for p in proof.processes if not p.main]
     parts = [_main(instance, proof, process) for process in mains] or [say("proof.no-process-read", instance=instance)]
@@ -65,6 +67,14 @@ def one(instance: str, proof: Proof) -> Markup:
         parts.append(say("proof.reported", value=proof.reported))
     parts += [sentence(finding) for finding in proof.findings if finding.code not in PROCESS_BY_PROCESS]
     return joined(parts)
+
+
+def _version(instance: str, proof: Proof) -> list[Markup]:
+    if proof.reported is None:
+        return []
+    if proof.reported == proof.wanted:
+        return [say("proof.version", instance=instance, version=proof.reported)]
+    return [say("proof.version-other", instance=instance, version=proof.reported, wanted=proof.wanted)]
 
 
 def _main(instance: str, proof: Proof, process: ProcessEnv) -> Markup:

@@ -17,7 +17,7 @@ from bot.terminal import plain as without_markup
 from policies.errors import OpsError
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import Intent, KnobIntent, Restart
+from policies.intents import DeployIntent, Intent, KnobIntent, Restart
 from policies.trials.casefile import Expected, PolicyCase, named_fleet, read_cases
 from policies.trials.replay import Replayed, Skipped, replay
 from policies.trials.trial import Ruling, rule_on
@@ -104,7 +104,7 @@ def intent_of(text: str) -> Intent | str:
     reading = parse(text)
     if reading.error is not None:
         return f"{reading.error.message} ({reading.error.hint})"
-    if isinstance(reading.command, KnobIntent | Restart):
+    if isinstance(reading.command, KnobIntent | DeployIntent | Restart):
         return reading.command
     return f"`{text[:80]}` changes nothing, expected a command that policy decides on"
 

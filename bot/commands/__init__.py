@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bot.commands import (
     acts,
+    deploy,
     evidence,
     help,  # noqa: A004 - named after the words, as are the others
     history,
@@ -21,6 +22,7 @@ from bot.commands import (
     restart,
     restore,
     revert,
+    rollback,
     set,  # noqa: A004
     show,
     status,
@@ -35,6 +37,8 @@ COMMANDS: tuple[CommandWord, ...] = (
     restore.COMMAND,
     revert.COMMAND,
     unset.COMMAND,
+    deploy.COMMAND,
+    rollback.COMMAND,
     restart.COMMAND,
     reclaim.COMMAND,
     verify.COMMAND,

@@ -9,7 +9,16 @@ from typing import TypeVar
 from bot.arguments import Arguments
 from bot.spelling import is_plain_value
 from bot.words import quote
-from policies.intents import Command, Restart, RestoreKnob, RevertKnob, SetKnob, UnsetKnob
+from policies.intents import (
+    Command,
+    Deploy,
+    Restart,
+    RestoreKnob,
+    RevertKnob,
+    Rollback,
+    SetKnob,
+    UnsetKnob,
+)
 from policies.model import Model
 
 KNOB = ("/knob",)
@@ -37,10 +46,10 @@ def writes(makes: type[M], write: Callable[[M], str | None]) -> Callable[[Comman
     return lambda command: write(command) if isinstance(command, makes) else None
 
 
-def options_text(intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart) -> str:
+def options_text(intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restart | Deploy | Rollback) -> str:
     """The options of an intent as they are typed, with a blank in front; the scope of a restart is none of them."""
     out = ""
-    if not isinstance(intent, Restart) and intent.scope is not None:
+    if not isinstance(intent, (Restart, Deploy, Rollback)) and intent.scope is not None:
         out += f" on {intent.scope}"
     if intent.order is not None:
         out += f" via {intent.order}"

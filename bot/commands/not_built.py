@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-DEPLOY_A_REF = "/deploy SERVICE REF"
 # family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
     "/knob": ("why", "try"),
-    "/deploy": ("deploy", "rollback"),
+    "/deploy": (),
     "/cause": ("cause", "why", "dispute"),
 }
 
 WHOLE = {"/cause"}  # nothing of it is there but words about changes
-WHOLE_NAME = {"cause": "/cause", "deploy": DEPLOY_A_REF}  # words that are only typed after a mention
+WHOLE_NAME = {"cause": "/cause"}  # words that are only typed after a mention
 
 
 def not_built(family: str | None, word: str) -> str | None:

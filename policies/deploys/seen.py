@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from policies.model import Model
 
 
 class Link(Model):
-    """What the symlink of the releases names. outside: it leads to no folder of a release; `target` is its text."""
+    """What the symlink of the releases names. outside: it leads to no folder of a release; `target` is its text.
+
+    exists: the release that it names is there.
+    """
 
     state: Literal["link", "absent", "not-a-link", "outside"]
     release: str | None
     target: str | None
+    exists: bool
 
 
 class Listed(Model):
@@ -83,3 +89,29 @@ class TextRead(Model):
     error: str | None
     at: float
     status: int | None = None  # how the program ended
+
+
+class VersionSeen(Model):
+    """What was read back as the running version, and where. text None: nothing, and `error` says why."""
+
+    text: str | None
+    source: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that is known of one instance's version. `now` None: not known, or nothing.
+
+    releases: where the strategy has folders. checks: by REF, what the declared check of a command answered.
+    """
+
+    instance: str
+    now: str | None
+    version: VersionSeen
+    releases: ReleasesSeen | None = None
+    checks: Mapping[str, TextRead] = field(default_factory=dict)
+
+    def of(self, ref: str) -> Verified | None:
+        """What was found of a release; None where there are none."""
+        return self.releases.of(ref) if self.releases is not None else None

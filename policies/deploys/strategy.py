@@ -89,7 +89,7 @@ class VersionSource(Model):
         return found[1] if found is not None else None
 
 
-class Deploy(Model):
+class DeployEntry(Model):
     """The entry `deploy:` of a service."""
 
     strategy: Strategy

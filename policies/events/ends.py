@@ -47,16 +47,18 @@ class KeepChosen(Model):
 
 
 class Succeeded(Model):
-    """The end. `was` and `now` are the knob's values by instance; None: not in the environment."""
+    """The end. `was` and `now` are the knob's values, or a service's versions, by instance; None: not there."""
 
     kind: Literal["succeeded"] = "succeeded"
-    knob: str | None  # None: a restart that changed no value
+    knob: str | None  # None: a deploy, or a restart that changed no value
     order: str
     word: str | None = None  # the intent's kind; None in entries that were written before it was kept
     was: dict[str, str | None]
     now: dict[str, str | None]
     took_s: float
     suspicion: Suspicion | None = None  # of a revert whose cause is not verified
+    service: str | None = None  # that was deployed
+    ref: str | None = None
 
 
 class RolledBack(Model):

@@ -48,6 +48,7 @@ from policies.events.work import (
     Unknown,
 )
 from policies.finding import Finding
+from policies.intents import Deploy, Rollback
 from policies.model import Model
 
 Event = Annotated[
@@ -149,7 +150,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     event = entry.event
     if isinstance(event, Succeeded):
         of_knob = () if event.knob is None else (f"knob:{event.knob}",)
-        return of_knob if event.suspicion is None else (*of_knob, "suspicions")
+        deployed = () if event.service is None else (f"version:{event.service}",)
+        return (*of_knob, *deployed, *(() if event.suspicion is None else ("suspicions",)))
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
     if isinstance(event, EvidenceRecorded):
@@ -161,5 +163,6 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     if isinstance(event, OutsideSeen):
         return ("outside",)
     if isinstance(event, Asked):
-        return ("changes",)
+        intent = event.intent
+        return ("changes", f"deploys:{intent.service}") if isinstance(intent, (Deploy, Rollback)) else ("changes",)
     return ()

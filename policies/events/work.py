@@ -9,7 +9,7 @@ from pydantic import Field
 from policies.facts import Incarnation
 from policies.finding import Finding, Verdict
 from policies.model import Model
-from policies.plan import GateKind
+from policies.plan import GateKind, StepKind
 from policies.proof import Proof
 
 Part = Literal["do", "undo"]
@@ -30,7 +30,7 @@ class StepStarted(Model):
     kind: Literal["step_started"] = "step_started"
     part: Part
     index: int
-    step: Literal["write", "restart"]
+    step: StepKind
     instance: str
 
 
@@ -40,11 +40,12 @@ class StepDone(Model):
     kind: Literal["step_done"] = "step_done"
     part: Part
     index: int
-    step: Literal["write", "restart"]
+    step: StepKind
     instance: str
     host_at: float
     before: Incarnation | None = None
     sha256: str | None = None
+    findings: tuple[Finding, ...] = ()  # what a command or a pruning had to say
 
 
 class GatePassed(Model):

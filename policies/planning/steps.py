@@ -30,22 +30,37 @@ def steps(
 
     placements: the drop-ins that change. value_gates: further gates of the instances whose value changes.
     """
+    writes = {i: (write(facts[i], p),) for i, p in placements.items() if p.before != p.after}
+    return in_turn(fleet, instances, facts, writes, value_gates)
+
+
+def write(unit: UnitFacts, placement: Placement) -> WriteStep:
+    """The write of one unit's drop-in."""
+    return WriteStep(
+        host=unit.host,
+        service=unit.service,
+        unit=unit.unit,
+        path=unit.dropin_path,
+        before=placement.before,
+        text=placement.after,
+    )
+
+
+def in_turn(
+    fleet: Fleet,
+    instances: Sequence[str],
+    facts: Mapping[str, UnitFacts],
+    before: Mapping[str, tuple[Step, ...]],
+    own_gates: Mapping[str, tuple[GateKind, ...]],
+) -> tuple[Step, ...]:
+    """What is done before an instance's restart, then the restart with its gates; one instance after the other.
+
+    own_gates: further gates of the instances in which something changes. The last gate of all is the canary.
+    """
     made: list[Step] = []
     for instance in instances:
-        unit = facts[instance]
-        placement = placements.get(instance)
-        if placement is not None and placement.before != placement.after:
-            made.append(
-                WriteStep(
-                    host=unit.host,
-                    service=unit.service,
-                    unit=unit.unit,
-                    path=unit.dropin_path,
-                    before=placement.before,
-                    text=placement.after,
-                )
-            )
-        made.append(_restart(fleet, unit, value_gates.get(instance)))
+        made += before.get(instance, ())
+        made.append(_restart(fleet, facts[instance], own_gates.get(instance)))
     touched = tuple(facts[i].service for i in instances)
     canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, touched)]
     if canaried and isinstance(made[-1], RestartStep):

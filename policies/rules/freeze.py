@@ -1,4 +1,4 @@
-"""Freezes: times in which nothing is changed. Taking a change back (revert, unset) is allowed in a freeze."""
+"""Freezes: times in which nothing is changed. Taking back (revert, unset, rollback) is allowed in one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def judge(case: Case) -> tuple[Finding, ...]:
         until = frozen_until(freeze, case.now)
         if until is None:
             continue
-        takes_back = case.intent in {"revert", "unset"}
+        takes_back = case.intent in {"revert", "unset", "rollback"}
         findings.append(
             Finding(
                 code="freeze.taking-back-is-allowed" if takes_back else "freeze.in-force",

@@ -26,7 +26,7 @@ from policies.fleet_checks import FleetError, Problems, quote
 from policies.fleet_checks_table import Table
 from policies.fleet_checks_values import Form, Reader
 from policies.fleet_checks_yaml import compose
-from policies.intents import Actor, Intent, Restart
+from policies.intents import Actor, Intent, KnobIntent, Restart
 from policies.trials.evidence import KEYS, read_holds, read_record
 from policies.trials.trial import Outcome, Ruling, Trial
 
@@ -107,7 +107,7 @@ def _case(table: Table, fleet: Fleet, read: Read, now: float) -> PolicyCase:
         table.need(key, example)
     intent = _intent(table, read)
     at = _moment(table, now)
-    knob = None if isinstance(intent, Restart) else intent.knob
+    knob = intent.knob if isinstance(intent, KnobIntent) else None
     here = fleet.knobs.get(knob or "")
     instances = tuple(i for service in (here.on if here else ()) for i in fleet.instances(service))
     entries = _tables(table, "evidence")

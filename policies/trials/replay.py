@@ -9,7 +9,7 @@ from policies.applicability import Holds
 from policies.events import Asked, Entry, EvidenceRecorded, NothingToDo, Planned, Refused, Succeeded
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import Intent, Restart
+from policies.intents import Intent, KnobIntent
 from policies.trials.trial import Ruling, Trial, rule_on
 
 # families of findings that are policy's; others tell what a host or a plan said
@@ -17,7 +17,8 @@ POLICY = ("rule.", "evidence.", "freeze.", "value.")
 GOALS = frozenset({
     "plan.no-such-knob", "plan.no-such-order", "plan.scope-is-two-things", "plan.scope-without-knob",
     "plan.already-taken-away", "plan.reverts-to-two-values", "plan.nothing-to-restore", "plan.no-such-scope",
-    "plan.no-such-restart-order", "plan.scope-not-in-order",
+    "plan.no-such-restart-order", "plan.scope-not-in-order", "deploy.no-such-service", "deploy.not-declared",
+    "deploy.no-such-order", "deploy.bad-ref", "deploy.no-version-in-ref",
 })  # fmt: skip
 
 
@@ -120,11 +121,11 @@ def _live(event: object, intent: Intent, before: Sequence[Entry]) -> tuple[Mappi
     live: dict[str, str | None] = {}
     for done in _history(intent, before):
         live |= done.now
-    return live, not isinstance(intent, Restart)
+    return live, isinstance(intent, KnobIntent)
 
 
 def _history(intent: Intent, before: Sequence[Entry]) -> tuple[Succeeded, ...]:
-    if isinstance(intent, Restart):
+    if not isinstance(intent, KnobIntent):
         return ()
     events = (entry.event for entry in before)
     return tuple(event for event in events if isinstance(event, Succeeded) and event.knob == intent.knob)

@@ -9,11 +9,12 @@ from typing import Literal
 from policies.applicability import Holds, Standing
 from policies.case import Case
 from policies.decision import Decision, decide
+from policies.deploys.goal import entry_of, ref_problem
 from policies.events import Succeeded
 from policies.evidence import Record
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.intents import Actor, Intent, Restart
+from policies.intents import Actor, Deploy, DeployIntent, Intent, Restart, Rollback
 from policies.planning.goal import goal
 from policies.planning.restart import restart_goal
 
@@ -61,6 +62,8 @@ def _case(trial: Trial, fleet: Fleet) -> Case | Finding:
             return aim
         services = tuple(dict.fromkeys(instance.split("@")[0] for instance in aim.instances))
         return Case("restart", trial.actor, fleet, None, services, None, (), trial.now)
+    if isinstance(intent, (Deploy, Rollback)):
+        return _deploy(trial, intent, fleet)
     found = goal(intent, fleet, trial.history, dict(trial.live))
     if isinstance(found, Finding):
         return found
@@ -69,6 +72,16 @@ def _case(trial: Trial, fleet: Fleet) -> Case | Finding:
     reason = getattr(intent, "because", None)
     case = Case(found.word, trial.actor, fleet, knob, knob.on, found.value, trial.evidence, trial.now)
     return replace(case, standings=standings, reason=reason)
+
+
+def _deploy(trial: Trial, intent: DeployIntent, fleet: Fleet) -> Case | Finding:
+    """What hosts and past deploys tell is not looked at: whether the version is there, or where a rollback goes."""
+    entry = entry_of(intent, fleet)
+    if isinstance(entry, Finding):
+        return entry
+    ref = intent.ref if isinstance(intent, Deploy) else None
+    problem = ref_problem(ref, entry) if ref is not None else None
+    return problem or Case(intent.kind, trial.actor, fleet, None, (intent.service,), ref, (), trial.now)
 
 
 def _ruling(decision: Decision) -> Ruling:

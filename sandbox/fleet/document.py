@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import yaml
 from pydantic import JsonValue
 
+from sandbox.fleet.releases import MANIFEST
 from sandbox.fleet.units import unit_name
 
 KNOB = "TARGET_CTAS"
@@ -46,15 +47,20 @@ def fleet_text(
     boot_s: Mapping[str, float],
     people: People,
     timing: Mapping[str, str | int],
+    released: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole file. `placed` says on which host a role runs."""
+    """The whole file. `placed` says on which host a role runs; `released` where the releases of a role lie."""
     document: dict[str, JsonValue] = {
         "version": 1,
         "name": "demo",
         "hosts": {host.name: _host(host) for host in hosts},
         "services": {
             "prefill": _engine("prefill", placed, ports, boot_s),
-            "decode": {**_engine("decode", placed, ports, boot_s), "needs": ["prefill"]},
+            "decode": {
+                **_engine("decode", placed, ports, boot_s),
+                "needs": ["prefill"],
+                **_deploy("decode", ports, released or {}),
+            },
             "router": _router(placed, ports, boot_s),
         },
         "restarts": {"co-restart": ["prefill", "decode", "router"], "decode-only": ["decode"]},
@@ -128,6 +134,14 @@ def _engine(
         "model_info": {"url": _url(ports, role, "/v1/models"), "from": "host"},
         "loads": {"url": _url(ports, role, "/v1/loads"), "from": "host"},
     }
+
+
+def _deploy(role: str, ports: Mapping[str, int], released: Mapping[str, str]) -> dict[str, JsonValue]:
+    if role not in released:
+        return {}
+    version: dict[str, JsonValue] = {"http": _url(ports, role, "/server_info"), "field": "version"}
+    releases: dict[str, JsonValue] = {"path": released[role], "current": "current", "keep": 3, "manifest": MANIFEST}
+    return {"deploy": {"releases": releases, "version": version, "restarts": ["co-restart", "decode-only"]}}
 
 
 def _router(placed: Mapping[str, str], ports: Mapping[str, int], boot_s: Mapping[str, float]) -> JsonValue:

@@ -19,11 +19,13 @@ from policies.errors import SettingsError
 from sandbox.fleet import misbehaviour
 from sandbox.fleet.document import HostEntry, People, fleet_text
 from sandbox.fleet.manager import UserManager
+from sandbox.fleet.releases import EngineReleases
 from sandbox.fleet.sshd import SshHost, SshLoop
 from sandbox.fleet.units import unit_name, unit_text
 from sandbox.ports import hold_port, let_go, number
 
 ROLES = ("prefill", "decode", "router")
+DEPLOYED = "decode"  # the role whose program comes in releases
 BOOT_S = {"prefill": 1.0, "decode": 1.0, "router": 0.2}
 HEALTHY_SLACK_S = 30.0
 SOURCE = Path(__file__).resolve().parent / "engine"
@@ -179,6 +181,7 @@ class DemoFleet:
         )
         self._held = [hold_port() for _ in ROLES]  # theirs also while they restart
         self.ports = {role: number(held) for role, held in zip(ROLES, self._held, strict=True)}
+        self.releases = EngineReleases(self.folder / "srv" / DEPLOYED, SOURCE, self.engines.version)
         self._loop = SshLoop()
         for place in range(1, count + 1):
             manager = UserManager(self.folder / f"gpu{place}", f"gpu{place}")
@@ -189,7 +192,8 @@ class DemoFleet:
         for role in ROLES:
             self._write_unit(role)
         entries = [HostEntry(h.name, h.ssh.port, h.ssh.host_key, h.ssh.user) for h in self.hosts.values()]
-        text = fleet_text(entries, self.placed, self.ports, self.boot_s, people, timing)
+        deployed = {DEPLOYED: str(self.releases.path)}
+        text = fleet_text(entries, self.placed, self.ports, self.boot_s, people, timing, deployed)
         self.fleet_yaml.write_text(text, encoding="utf-8")
         for host in self.hosts.values():
             host.manager.systemctl("daemon-reload")
@@ -218,15 +222,19 @@ class DemoFleet:
         }
         if role == "router":
             told |= {"prefill": self.url("prefill"), "decode": self.url("decode")}
+        released = role == DEPLOYED
+        if released:
+            del told["version"]  # the release says it
         text = unit_text(
             role,
             [f"--{name}={value}" for name, value in told.items() if value != ""],
-            library=self.folder / "lib",
+            library=self.releases.current if released else self.folder / "lib",
             log=self.log(role),
             environment=(self.engines.env or {}).get(role, {}),
             notify=self.engines.notify,
             boot_s=self.boot_s[role],
             drain_s=self.engines.drain_s,
+            released=released,
         )
         (self.host(role).manager.units / unit_name(role)).write_text(text, encoding="utf-8")
 

@@ -24,8 +24,9 @@ def unit_text(
     notify: bool,
     boot_s: float,
     drain_s: float,
+    released: bool = False,
 ) -> str:
-    """The unit of one engine. `library` is the folder that holds the package `engine`."""
+    """The unit of one engine. `library` is the folder that holds the package `engine`; `released`: it starts there."""
     command = " ".join([PYTHON, "-s", "-B", "-m", "engine", role, *arguments])
     variables = {"PYTHONPATH": str(library), "PYTHONUNBUFFERED": "1", **environment}
     lines = [
@@ -38,6 +39,7 @@ def unit_text(
         "[Service]",
         f"Type={'notify' if notify else 'simple'}",
         *(f'Environment="{key}={value}"' for key, value in variables.items()),
+        *([f"WorkingDirectory={library}"] if released else []),
         f"ExecStart={command}",
         "Restart=on-failure",
         "RestartSec=1",

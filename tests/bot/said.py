@@ -43,7 +43,7 @@ class Looked(Hosts):
         self,
         instances: Sequence[str],
         variables: Sequence[str],
-        probes: dict[str, Sequence[HttpAsk]] | None = None,
+        probes: Mapping[str, Sequence[HttpAsk]] | None = None,
         log: LogAsk | None = None,
         *,
         context: bool = False,

@@ -15,9 +15,11 @@ from bot.escape import mrkdwn
 from bot.grammar import Reading, parse, render
 from bot.normalise import lookalike
 from bot.words import quote, split
+from policies.deploys.strategy import sound_ref
 from policies.intents import (
     Act,
     Command,
+    Deploy,
     EvidenceAdd,
     EvidenceOf,
     Help,
@@ -26,6 +28,7 @@ from policies.intents import (
     Restart,
     RestoreKnob,
     RevertKnob,
+    Rollback,
     SetKnob,
     ShowKnob,
     Status,
@@ -49,6 +52,9 @@ VALUE = st.one_of(
     st.from_regex(r"\A[A-Za-z0-9_.,:/@%+~-]{1,20}\Z"),
     VISIBLE.filter(lambda text: lookalike(text) is None and "<!" not in text),
 )
+REFERENCE = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@:~-]{0,12}(/[a-z0-9]{1,5})?\Z").filter(
+    lambda ref: ref.lower() not in OPTIONS and sound_ref(ref)
+)
 EXPRESSION = REASON.map(str.strip)
 CHANGE = st.integers(1, 999_999_999).map("C-{}".format)
 maybe_scope, maybe_order, maybe_reason = st.none() | SCOPE, st.none() | PLACE, st.none() | REASON
@@ -68,6 +74,8 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         dry=st.booleans(),
     ),
     st.builds(UnsetKnob, knob=NAME, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()),
+    st.builds(Deploy, service=PLACE, ref=REFERENCE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
+    st.builds(Rollback, service=PLACE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=REASON, anyway=st.booleans(), dry=st.booleans()),
     st.builds(Reclaim),
@@ -133,7 +141,7 @@ def test_any_mixture_of_signs_behind_a_command_gets_an_answer(start: str, rest: 
 @settings(deadline=None)
 @given(COMMANDS, st.sampled_from(["", "/knob ", "<@UBOT> ", "<@U1|name> /knob "]))
 def test_a_command_that_was_written_is_read_as_the_same_command(command: Command, before: str) -> None:
-    if isinstance(command, Restart):
+    if isinstance(command, (Restart, Deploy, Rollback)):
         before = before.replace("/knob", "/deploy")
     reading = parse(before + sent(render(command)))
     assert reading.command == command

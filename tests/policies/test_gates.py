@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from policies import gates
+from policies.deploys.seen import VersionSeen
 from policies.facts import Incarnation, PortOwner
 from policies.finding import Verdict
-from policies.gates import canary, environment, health, incarnation, port, reported
+from policies.gates import canary, environment, health, incarnation, port, reported, version
 from policies.plan import GateKind
 from policies.proof import prove
 from tests.policies import builders as b
 from tests.shared import ROOT
 
-CASES = {gate: b.golden(f"gates/{gate}.json") for gate in ("incarnation", "port", "health", "canary", "reported")}
+GOLDEN_GATES = ("incarnation", "port", "health", "canary", "reported", "version")
+CASES = {gate: b.golden(f"gates/{gate}.json") for gate in GOLDEN_GATES}
 BEFORE, AFTER = [4100, 410000, "aa11"], [9002, 900200, "bb22"]
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
@@ -104,6 +106,12 @@ def test_an_engine_is_believed_when_it_reports_the_very_value(case: dict[str, An
     assert reported.reported_value(body(case), case["path"]) == case["reported"]
     said = b.answer(case.get("status", 200), body(case))
     holds(reported.judge("decode@gpu1", said, case["path"], case.get("wanted", "512")), case)
+
+
+@cases("version")
+def test_a_version_is_believed_when_exactly_it_is_read_back(case: dict[str, Any]) -> None:
+    said = VersionSeen(text=case.get("text"), source="http://127.0.0.1:1/version", error=case.get("error"))
+    holds(version.judge("decode@gpu1", said, case["wanted"]), case)
 
 
 def test_an_engine_that_was_not_asked_is_no_pass() -> None:

@@ -17,7 +17,7 @@ from tests.policies import builders as b
 from tests.policies.systemd_tree import file_text, no_file
 from tests.policies.test_decision import case_of
 
-BESIDE = {"estimate", "warnings", "load", "versions"}
+BESIDE = {"estimate", "warnings", "load", "versions", "contents", "deploy"}  # `deploy` of a plan that has one is in it
 ENV_FILE = "/etc/sgl/common.env"
 FRAGMENT = f"[Service]\nEnvironmentFile=-{ENV_FILE}\n"
 NOTE = Finding(code="rule.may-ask", effect="allow", values={"role": "engineers", "line": 40, "none": None})

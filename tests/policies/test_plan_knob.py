@@ -21,8 +21,8 @@ OURS = f'{HEAD}Environment="{b.ENV}=512"\n'
 
 def told(step: Step) -> str:
     """A step as the golden cases write it."""
-    if isinstance(step, WriteStep):
-        return f"write {step.service}@{step.host}"
+    if not isinstance(step, RestartStep):
+        return f"{step.kind} {step.service}@{step.host}"
     changed = " (changed)" if step.changed else ""
     return f"restart {step.service}@{step.host}{changed}: {' '.join(step.gates)}"
 

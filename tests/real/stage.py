@@ -257,6 +257,9 @@ class Stage:
             for role, state in zip(ROLES, states, strict=True)
             if set(state.split()) != well or self._edited(role, pristine)
         ]
+        if self.fleet.releases.names != self.fleet.releases.first and unit_name("decode") not in dirty:
+            dirty.append(unit_name("decode"))
+        self.fleet.releases.reset()
         for role in ROLES:
             (self.units / unit_name(role)).write_text(pristine[role])
             shutil.rmtree(self.units / f"{unit_name(role)}.d", ignore_errors=True)

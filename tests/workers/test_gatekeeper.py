@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -12,8 +12,9 @@ from policies.fleet import Fleet, Host, HttpCheck, Service, Timing
 from policies.plan import RestartStep
 from tests.policies.builders import unit
 from workers import gatekeeper
+from workers.aims import Aim
 from workers.executors.answers import HttpAsk, LogAsk, Since, Waited
-from workers.gatekeeper import Aim, Answer, Gatekeeper
+from workers.gatekeeper import Answer, Gatekeeper
 from workers.hosts import Hosts, Seen
 from workers.issued import Issued
 
@@ -79,7 +80,7 @@ class ScriptedHosts(Hosts):
         self,
         instances: Sequence[str],
         variables: Sequence[str],
-        probes: dict[str, Sequence[HttpAsk]] | None = None,
+        probes: Mapping[str, Sequence[HttpAsk]] | None = None,
         log: LogAsk | None = None,
         *,
         context: bool = False,

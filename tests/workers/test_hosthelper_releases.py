@@ -61,7 +61,7 @@ def test_a_look_tells_the_link_the_releases_and_what_one_holds_against_the_other
     (tree.home / "upload-in-progress").mkdir()
     (tree.home / "linked").symlink_to("v1")
     seen = look(host, tree, "v2", "v3", compare=["v2", "v1"])
-    assert seen["link"] == {"state": "link", "release": "v1", "target": "releases/v1"}
+    assert seen["link"] == {"state": "link", "release": "v1", "target": "releases/v1", "exists": True}
     assert [r["name"] for r in seen["releases"]] == ["v2", "v1"]
     whole, missing = seen["verified"]
     assert (whole["exists"], whole["manifest_sha256"], whole["files"]) == (True, tree.sha256("v2"), 4)
@@ -121,14 +121,17 @@ def test_lines_of_sha256sum_are_read_too(host: LabHost) -> None:
 def test_a_link_names_a_release_or_is_said_to_lead_elsewhere(host: LabHost, tree: ReleaseTree) -> None:
     for target, state, release in (
         ("./releases/../releases/v1/", "link", "v1"),
-        ("releases/gone", "link", "gone"),
+        ("releases/v2", "link", "v2"),
         ("../elsewhere", "outside", None),
         ("releases", "outside", None),
         ("releases/v1/lib", "outside", None),
         ("/etc", "outside", None),
     ):
         tree.point(target)
-        assert look(host, tree)["link"] == {"state": state, "release": release, "target": target}
+        exists = release is not None
+        assert look(host, tree)["link"] == {"state": state, "release": release, "target": target, "exists": exists}
+    tree.point("releases/gone")
+    assert look(host, tree)["link"] == {"state": "link", "release": "gone", "target": "releases/gone", "exists": False}
 
 
 def test_an_absolute_link_through_another_name_of_the_path_is_known(host: LabHost, tree: ReleaseTree) -> None:

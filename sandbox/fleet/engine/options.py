@@ -1,12 +1,18 @@
-"""What an engine is told: each option from the command line, else `ENGINE_NAME` in the environment, else a default."""
+"""What an engine is told: each option from the command line, else the environment, else its release, else a default.
+
+In the environment it is called `ENGINE_NAME`; a release brings its own in `engine.json` beside this package.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 PREFIX = "ENGINE_"
+RELEASED = Path(__file__).resolve().parents[1] / "engine.json"
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,10 @@ def read(argv: list[str]) -> Options:
     parser = argparse.ArgumentParser(prog="engine", description="a stand-in for one role of a serving fleet")
     parser.add_argument("role", choices=("prefill", "decode", "router"))
 
+    released = json.loads(RELEASED.read_text(encoding="utf-8")) if RELEASED.exists() else {}
+
     def option(name: str, kind: type, default: object, text: str) -> None:
+        default = released.get(name, default)
         fallback = os.environ.get(PREFIX + name.upper().replace("-", "_"), str(default))
         parser.add_argument(f"--{name}", type=kind, default=fallback, help=text)
 
