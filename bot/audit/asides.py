@@ -11,8 +11,9 @@ from typing import NamedTuple
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
 from bot.cards.kit import Card
+from bot.cards.locks import lock_line
 from bot.cards.suspicion import reminder_card
-from policies.events import Entry, OutsideSeen
+from policies.events import Entry, Locked, OutsideSeen
 from workers.client import Client
 
 
@@ -39,7 +40,19 @@ def _record(_: Client, __: Sequence[Entry]) -> Look:
     return Look({})
 
 
-KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {"ab": _record, "out": _outside, "su": _suspicion}
+def _lock(_: Client, entries: Sequence[Entry]) -> Look:
+    first = entries[0].event
+    if not isinstance(first, Locked):
+        return Look({})
+    return Look({entry.seq: (told(lock_line(entry.subject, first, entry.event)),) for entry in entries})
+
+
+KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {
+    "ab": _record,
+    "lk": _lock,
+    "out": _outside,
+    "su": _suspicion,
+}
 
 
 def subject_of(name: str) -> str:

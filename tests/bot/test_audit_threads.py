@@ -25,6 +25,7 @@ from bot.posting import EVENT_TYPE, Poster
 from bot.slack import SlackRefused, make_client
 from bot.uploading import Uploader
 from policies import events as e
+from policies.intents import Where
 from policies.suspicion import Suspicion
 from sandbox.slack import Fault, SlackSandbox
 from tests.bot import stories
@@ -343,6 +344,22 @@ def test_what_was_done_outside_of_changes_is_compared_in_its_channel(desk: Desk)
     assert codes(compare(desk)) == ["thread.edited-card"]
     desk.slack.people.delete_message("C0PERF", said["ts"])
     assert codes(compare(desk)) == ["thread.gone"]
+
+
+def test_a_lock_and_its_end_are_compared_below_each_other(desk: Desk) -> None:
+    web = make_client(desk.slack.bot_token, desk.slack.base_url, timeout_s=3)
+    asides = Asides(desk.client, desk.drawn, Poster(web), desk.clock, desk.rung.append)
+    where = Where(channel="C0PERF")
+    put_on = e.Locked(scope="decode", instances=("decode@gpu1",), actor=stories.ana(), because="profiling", where=where)
+    desk.record([put_on], "lk-1")
+    asides.draw("lk-1")
+    desk.ledger.append("lk-1", e.Unlocked(actor=stories.ben()), expect_version=1)
+    asides.draw("lk-1")
+    first, last = (m for m in desk.messages() if m["metadata"]["event_payload"]["change"] == "lk-1")
+    assert last["thread_ts"] == first["ts"]
+    assert (compare(desk).problems, compare(desk).notes) == ((), ())
+    desk.slack.people.edit_message_behind_the_bot("C0PERF", last["ts"], "still locked")
+    assert codes(compare(desk)) == ["thread.edited-line"]
 
 
 def test_after_a_rebuild_a_reminder_is_not_said_twice(
