@@ -292,5 +292,8 @@ TABLE: dict[str, Line] = {
     "aborted": _to(_why("end.aborted")),
     "failed": _to(_why("end.failed")),
     "evidence_recorded": _nothing,
+    "outside_seen": _nothing,
+    "locked": _nothing,
+    "unlocked": _nothing,
     "suspicion_reminded": _nothing,
 }
