@@ -18,7 +18,7 @@ from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet, Knob
 from policies.gates.port import taken
 from policies.inert import reads, server_info
-from policies.metrics.engine import Engine, Number
+from policies.metrics.engine import Engine
 from policies.metrics.measured import Reading
 from policies.metrics.samples import Scrape, answered_scrape
 
@@ -38,42 +38,57 @@ def variables(fleet: Fleet, knob: Knob) -> tuple[str, ...]:
     return tuple(dict.fromkeys((knob.env, *others, *COMMIT_VARIABLES)))
 
 
-def today(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> Context:
-    """The context of the knob's instances. Its load is that of this moment."""
-    own = [units[i] for service in knob.on for i in fleet.instances(service) if i in units]
-    found = everywhere([_of(fleet, knob, unit) for unit in own])
+def scraped(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> dict[str, Scrape]:
+    """What the metrics of the knob's instances say, read once: such a text is large."""
+    found: dict[str, Scrape] = {}
+    for instance in (i for service in knob.on for i in fleet.instances(service) if i in units):
+        scrape = answered_scrape(instance, _answer(units[instance], "metrics"))
+        if isinstance(scrape, Scrape):
+            found[instance] = scrape
+    return found
+
+
+def today(
+    fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts], scrapes: Mapping[str, Scrape] | None = None
+) -> Context:
+    """The context of the knob's instances. Its load is that of this moment. scrapes: see `scraped`."""
+    known = scraped(fleet, knob, units) if scrapes is None else scrapes
+    instances = [i for service in knob.on for i in fleet.instances(service) if i in units]
+    own = [units[i] for i in instances]
+    found = everywhere([_of(fleet, knob, units[i], known.get(i)) for i in instances])
     read = reads(knob, own)
     split = _prefill_decode(units)
     return found.model_copy(
         update={
             "topology": {**found.topology, **split},
-            "load": running_now(own),
+            "load": running_now({i: known.get(i) for i in instances}),
             "reads_knob": read.answer,
             "reads_why": read.why,
         }
     )
 
 
-def running_now(units: Sequence[UnitFacts]) -> LoadRange | None:
+def running_now(scrapes: Mapping[str, Scrape | None]) -> LoadRange | None:
     """Requests that run on all instances of a service together, the most of any; None unless each says how many.
 
     A request of a prefill and decode pair runs at one after the other, so that services are not added.
     """
     totals: dict[str, float] = {}
-    for unit in units:
-        running = _running(unit)
-        if running is None or running.value is None:
+    for instance, scrape in scrapes.items():
+        running = Engine(scrape).running.value if scrape is not None else None
+        if running is None:
             return None
-        totals[unit.service] = totals.get(unit.service, 0.0) + running.value
+        service = instance.partition("@")[0]
+        totals[service] = totals.get(service, 0.0) + running
     most = max(totals.values(), default=None)
     return None if most is None else LoadRange(low=most, high=most, kind="now")
 
 
-def running_query(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> tuple[str, str] | None:
+def running_query(fleet: Fleet, knob: Knob, scrapes: Mapping[str, Scrape]) -> tuple[str, str] | None:
     """(service, query) for the running requests of the knob's last service, by the names that its engine exports."""
     for service in reversed(knob.on):
         for instance in fleet.instances(service):
-            running = _running(units[instance]) if instance in units else None
+            running = Engine(scrapes[instance]).running if instance in scrapes else None
             if running is not None and running.value is not None:
                 return service, running.query
     return None
@@ -89,18 +104,13 @@ def with_load(readings: Sequence[Reading], now: LoadRange | None, kind: Literal[
     return LoadRange(low=most, high=most, kind=kind)
 
 
-def _running(unit: UnitFacts) -> Number | None:
-    scrape = answered_scrape(f"{unit.service}@{unit.host}", _answer(unit, "metrics"))
-    return Engine(scrape).running if isinstance(scrape, Scrape) else None
-
-
-def _of(fleet: Fleet, knob: Knob, unit: UnitFacts) -> Context:
+def _of(fleet: Fleet, knob: Knob, unit: UnitFacts, scrape: Scrape | None) -> Context:
     """One instance. What somebody else answers at its port is not asked."""
     info = server_info(unit)
     found = _from_info(info) if info is not None else Context()
     update: dict[str, object] = {"knobs": _knobs(fleet, knob, unit)}
     loads = _document(_answer(unit, "loads"))
-    accelerator, count = _gpus(unit)
+    accelerator, count = _gpus(scrape)
     if isinstance(loads, dict):
         accelerator = _text(loads.get("accelerator")) or accelerator
         number = loads.get("num_accelerators")
@@ -161,10 +171,9 @@ def _models(document: JsonValue) -> tuple[list[str], str | None]:
     return names, _text(document.get("revision"))
 
 
-def _gpus(unit: UnitFacts) -> tuple[str | None, int | None]:
+def _gpus(scrape: Scrape | None) -> tuple[str | None, int | None]:
     """Kind and number of the accelerators, where the metrics of DCGM are among those of the service."""
-    scrape = answered_scrape(unit.service, _answer(unit, "metrics"))
-    if not isinstance(scrape, Scrape):
+    if scrape is None:
         return None, None
     seen = [s.labels for s in scrape.samples if s.name.startswith(GPU)]
     kinds = {labels["modelName"] for labels in seen if labels.get("modelName")}

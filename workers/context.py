@@ -12,7 +12,8 @@ from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.fleet import Fleet, Knob
 from policies.metrics.measured import Measured
-from policies.today import running_query, today, variables, with_load
+from policies.metrics.samples import Scrape
+from policies.today import running_query, scraped, today, variables, with_load
 from workers.executors.answers import LogAsk
 from workers.hosts import Hosts
 
@@ -55,12 +56,13 @@ class Contexts:
 
         Raises: StoreUnavailable.
         """
-        found = today(self._fleet, knob, units)
-        return found.model_copy(update={"load": load if load is not None else self._load(knob, units, found.load)})
+        scrapes = scraped(self._fleet, knob, units)
+        found = today(self._fleet, knob, units, scrapes)
+        return found.model_copy(update={"load": load if load is not None else self._load(knob, scrapes, found.load)})
 
-    def _load(self, knob: Knob, units: Mapping[str, UnitFacts], now: LoadRange | None) -> LoadRange | None:
+    def _load(self, knob: Knob, scrapes: Mapping[str, Scrape], now: LoadRange | None) -> LoadRange | None:
         """The p95 of running requests, and those of this moment; these alone where too little was measured."""
-        asked = running_query(self._fleet, knob, units)
+        asked = running_query(self._fleet, knob, scrapes)
         if asked is None:
             return now
         service, query = asked

@@ -14,7 +14,7 @@ from policies.facts import HttpAnswer, LogTail, PortOwner, ProcessEnv, UnitFacts
 from policies.fleet import Fleet, Reported
 from policies.inert import Reads, reads
 from policies.metrics.measured import Reading
-from policies.today import running_query, today, variables, with_load
+from policies.today import running_query, scraped, today, variables, with_load
 from tests.policies import builders as b
 
 PATH = f"internal_states.0.env_vars.{b.ENV}"
@@ -177,7 +177,8 @@ def test_many_readings_of_a_moment_are_no_p95() -> None:
 def test_the_query_for_the_load_is_of_what_the_engine_exports() -> None:
     fleet = b.fleet()
     units = {"decode@gpu1": b.unit(http=http(metrics='vllm:num_requests_running{engine="0"} 7\n'))}
-    found = running_query(fleet, fleet.knobs["TARGET_CTAS"], units)
+    knob = fleet.knobs["TARGET_CTAS"]
+    found = running_query(fleet, knob, scraped(fleet, knob, units))
     assert found is not None
     assert found[0] == "decode"
     assert "vllm:num_requests_running" in found[1]
