@@ -16,7 +16,7 @@ from bot.markup import Markup
 from bot.messages import say
 from bot.telling import story_of
 from policies.applicability import Standing
-from policies.errors import HostAnswerLost, HostRefused, HostUnreachable
+from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, SettingsError
 from policies.intents import (
     Actor,
     EvidenceOf,
@@ -115,7 +115,8 @@ class Questions:
             return ()
         try:
             return self._looks().standings(knob)
-        except (HostUnreachable, HostAnswerLost, HostRefused) as error:
+        except (HostUnreachable, HostAnswerLost, HostRefused, SettingsError) as error:
+            # whoever has no login to the hosts may read all the same what is recorded
             return say("applies.not-asked", error=error.message)
 
     def story(self, change_id: str) -> Story | None:

@@ -101,6 +101,7 @@ def test_what_is_asked_in_chat_is_answered_in_a_terminal_as_text_and_the_form_is
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("evidence for TARGET_CTAS, newest first: 2 records")
     assert result.stdout.index("ab-2") < result.stdout.index("ab-1")
+    assert "no way to log in to hosts is set" in result.stdout
     form = kept.run(ANA, "say", "evidence add")
     assert form.exit_code == 1
     assert "the form is for a chat; here: clawback evidence record" in form.stderr.replace("`", "")
