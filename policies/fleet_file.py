@@ -1,7 +1,7 @@
 """Text of `fleet.yaml` -> Fleet, or every error at once with its line and a hint.
 
-The text becomes YAML nodes (`fleet_checks_yaml`), the nodes become entries (`fleet_checks_services`, `_knobs`,
-`_rules`), the entries are checked against each other (`fleet_checks_links`).
+The text becomes YAML nodes (`fleet_checks.nodes`), the nodes become entries (`services`, `knobs`, `rules`, ...), the
+entries are checked against each other (`links`).
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import hashlib
 import yaml
 
 from policies.fleet import Fleet
-from policies.fleet_checks import FleetError, Problems
-from policies.fleet_checks_knobs import read_knobs
-from policies.fleet_checks_links import check_links
-from policies.fleet_checks_people import read_channel, read_people, read_roles
-from policies.fleet_checks_rules import (
+from policies.fleet_checks.knobs import read_knobs
+from policies.fleet_checks.links import check_links
+from policies.fleet_checks.nodes import compose
+from policies.fleet_checks.people import read_channel, read_people, read_roles
+from policies.fleet_checks.problems import FleetError, Problems
+from policies.fleet_checks.rules import (
     read_causes,
     read_freezes,
     read_metrics,
     read_rules,
     read_timing,
 )
-from policies.fleet_checks_services import read_hosts, read_restarts, read_services
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_urls import read_url
-from policies.fleet_checks_values import Reader
-from policies.fleet_checks_yaml import compose
+from policies.fleet_checks.services import read_hosts, read_restarts, read_services
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.urls import read_url
+from policies.fleet_checks.values import Reader
 from policies.model import Model
 
 __all__ = ["FleetError", "FleetReading", "read_fleet"]

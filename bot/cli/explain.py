@@ -26,7 +26,7 @@ def command(text: str, fleet: Path | None, as_json: bool) -> None:
 
 def _names(file: Path) -> Names:
     from bot.cli.fleet import read_bytes
-    from policies.fleet_checks_yaml import max_bytes
+    from policies.fleet_checks.nodes import max_bytes
 
     try:
         with file.open("rb") as source:

@@ -11,7 +11,7 @@ import click
 from bot.cli.drift import drift
 from policies.errors import FleetFileError
 from policies.fleet import Fleet
-from policies.fleet_checks_yaml import max_bytes
+from policies.fleet_checks.nodes import max_bytes
 from policies.fleet_file import FleetError, FleetReading, read_fleet
 
 

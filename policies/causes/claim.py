@@ -12,7 +12,7 @@ from policies.causes.statement import Every, Metric, Statement, metrics_of
 from policies.causes.window import asked_for
 from policies.finding import Finding
 from policies.fleet import CauseEntry, Fleet
-from policies.fleet_checks import suggestion
+from policies.fleet_checks.problems import suggestion
 
 
 @dataclass(frozen=True, slots=True)

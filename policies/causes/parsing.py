@@ -29,7 +29,7 @@ from policies.causes.statement import (
     comparisons,
     state_words,
 )
-from policies.fleet_checks import suggestion
+from policies.fleet_checks.problems import suggestion
 
 LONGEST = 2000
 DEEPEST = 24

@@ -22,10 +22,10 @@ import yaml
 
 from policies.events import Succeeded
 from policies.fleet import Fleet
-from policies.fleet_checks import FleetError, Problems, quote
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_values import Form, Reader
-from policies.fleet_checks_yaml import compose
+from policies.fleet_checks.nodes import compose
+from policies.fleet_checks.problems import FleetError, Problems, quote
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.values import Form, Reader
 from policies.intents import Actor, Intent, KnobIntent, Restart
 from policies.trials.evidence import KEYS, read_holds, read_record
 from policies.trials.trial import Outcome, Ruling, Trial

@@ -8,7 +8,7 @@ from policies.abtest.judgement import Word
 from policies.applicability import Holds
 from policies.correctness import Correctness
 from policies.evidence import Point, Record, Summary
-from policies.fleet_checks_table import Table
+from policies.fleet_checks.table import Table
 
 KEYS = ("id", "value", "class", "holds", "metric", "age", "repeats", "correctness")
 HOLDS: tuple[Holds, ...] = get_args(Holds)

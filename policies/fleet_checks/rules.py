@@ -12,9 +12,9 @@ import yaml
 from croniter import CroniterBadDateError, croniter
 
 from policies.fleet import CauseEntry, EvidenceNeed, Freeze, Match, MetricQuery, Rule, Timing
-from policies.fleet_checks import quote, suggestion
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_values import Form
+from policies.fleet_checks.problems import quote, suggestion
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.values import Form
 
 metric_form = Form(
     r"[A-Za-z_][A-Za-z0-9_]{0,63}",

@@ -15,7 +15,7 @@ from typing import TypeVar
 import yaml
 from pydantic import JsonValue
 
-from policies.fleet_checks import Path, Problems, listed, quote, suggestion
+from policies.fleet_checks.problems import Path, Problems, listed, quote, suggestion
 
 
 @dataclass(frozen=True, slots=True)

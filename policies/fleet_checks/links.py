@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from policies.causes.scanning import WORDS
 from policies.causes.statement import state_words
 from policies.fleet import Fleet, Knob, Rule
-from policies.fleet_checks import Path, Problems, listed, quote
-from policies.fleet_checks_causes import check_causes
-from policies.fleet_checks_deploy_links import check_deploys
-from policies.fleet_checks_metrics import check_queries
+from policies.fleet_checks.causes import check_causes
+from policies.fleet_checks.deploy_links import check_deploys
+from policies.fleet_checks.metrics import check_queries
+from policies.fleet_checks.problems import Path, Problems, listed, quote
 
 cause_words = WORDS | {*state_words, "state", "still", "moving", "steady", "true", "false"}
 """Words of statements about causes, and those kept for them: no metric may be called so."""

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import yaml
 
 from policies.fleet import Canary, Host, HttpCheck, Service
-from policies.fleet_checks import quote
-from policies.fleet_checks_deploys import read_deploy
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_urls import read_url
-from policies.fleet_checks_values import Form, name_form
+from policies.fleet_checks.deploys import read_deploy
+from policies.fleet_checks.problems import quote
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.urls import read_url
+from policies.fleet_checks.values import Form, name_form
 
 engine_paths = ("/health", "/health_generate")
 engine_timeout_s = 25.0

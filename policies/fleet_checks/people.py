@@ -5,9 +5,9 @@ from __future__ import annotations
 import yaml
 
 from policies.fleet import Role
-from policies.fleet_checks import quote
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_values import Form
+from policies.fleet_checks.problems import quote
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.values import Form
 
 slack_user_form = Form(
     r"[UW][A-Z0-9]{1,30}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 
-from policies.fleet_checks import quote
-from policies.fleet_checks_table import Table
+from policies.fleet_checks.problems import quote
+from policies.fleet_checks.table import Table
 
 longest_pattern = 200
 

@@ -17,11 +17,11 @@ from policies.deploys.strategy import (
     Variable,
     VersionSource,
 )
-from policies.fleet_checks import Path, quote
-from policies.fleet_checks_regex import regex
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_urls import check_url
-from policies.fleet_checks_values import Form
+from policies.fleet_checks.problems import Path, quote
+from policies.fleet_checks.regex import regex
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.urls import check_url
+from policies.fleet_checks.values import Form
 
 strategies = ("releases", "variable", "command")
 sources = ("file", "command", "http")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.fleet_checks import Path, Problems, quote
+from policies.fleet_checks.problems import Path, Problems, quote
 from policies.metrics.names import WRONG
 from policies.metrics.promql import Query, compile_query, parse_query
 

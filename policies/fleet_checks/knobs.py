@@ -7,9 +7,9 @@ from typing import Literal
 import yaml
 
 from policies.fleet import Knob, Reported
-from policies.fleet_checks_regex import regex
-from policies.fleet_checks_table import Table
-from policies.fleet_checks_values import Form, number
+from policies.fleet_checks.regex import regex
+from policies.fleet_checks.table import Table
+from policies.fleet_checks.values import Form, number
 
 Kind = Literal["int", "float", "str", "bool", "enum"]
 kinds: tuple[Kind, ...] = ("int", "float", "str", "bool", "enum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policies.deploys.strategy import DeployEntry, Releases, Variable
 from policies.fleet import Fleet
-from policies.fleet_checks import Path, Problems, listed, quote
+from policies.fleet_checks.problems import Path, Problems, listed, quote
 
 
 def check_deploys(fleet: Fleet, problems: Problems) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from policies.fleet_checks import Path, quote, suggestion
-from policies.fleet_checks_values import Form, Reader, W, kind_of, name_form
+from policies.fleet_checks.problems import Path, quote, suggestion
+from policies.fleet_checks.values import Form, Reader, W, kind_of, name_form
 
 
 class Table:

@@ -9,8 +9,8 @@ from policies.causes.query import families_of
 from policies.causes.scanning import Malformed
 from policies.causes.statement import Metric, metrics_of
 from policies.fleet import Fleet
-from policies.fleet_checks import Path, Problems, quote
-from policies.fleet_checks_metrics import check_query
+from policies.fleet_checks.metrics import check_query
+from policies.fleet_checks.problems import Path, Problems, quote
 
 
 def check_causes(fleet: Fleet, problems: Problems) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from policies.fleet_checks import Path, Problems, quote
-from policies.fleet_checks_table import Table
+from policies.fleet_checks.problems import Path, Problems, quote
+from policies.fleet_checks.table import Table
 
 
 def check_url(problems: Problems, path: Path, url: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import yaml
 
-from policies.fleet_checks import Problems, quote
+from policies.fleet_checks.problems import Problems, quote
 
 max_bytes = 256 * 1024
 max_depth = 24
