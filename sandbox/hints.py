@@ -6,6 +6,7 @@ The sandbox imports nothing of the product's bot; a test holds these words again
 from __future__ import annotations
 
 from sandbox.fleet.document import KNOB
+from sandbox.fleet.releases import BAD, BROKEN, DEPLOYED, GOOD
 from sandbox.page.hints import PageHints
 
 CHANGES = {
@@ -22,8 +23,9 @@ OPTIONS = {"via": "a restart order", "because": "the reason, in quotes", "dry": 
 ORDERS = {"co-restart": "prefill, decode, router", "decode-only": "decode"}
 SCOPES = {"prefill": "service", "decode": "service", "router": "service", "gpu1": "host"}
 NAME = {KNOB: ""}
+RELEASES = {GOOD: "a good release", BAD: "one that never gets well", BROKEN: "one whose files are not as it says"}
 HINTS: PageHints = {
-    "": {"/knob": "performance knobs", "/deploy": "restarts"},
+    "": {"/knob": "performance knobs", "/deploy": "versions, restarts, locks"},
     "/knob": {
         "list": "desired, configured and live values of every knob",
         "show": "definition and value of a knob",
@@ -35,6 +37,7 @@ HINTS: PageHints = {
             "what is recorded of a knob's worth, judged, with pictures; add opens a form for result files, also for"
             " files that are dropped here with a mention of the app"
         ),
+        "history": "everything that happened to a knob, in order: changes, evidence, suspicions, people",
         "reclaim": "what was taken away on suspicion, what that costs, and how to get it back",
         "verify": "how far it is proven that a knob is live, on every instance; changes nothing",
         **CHANGES,
@@ -42,9 +45,25 @@ HINTS: PageHints = {
     "/knob restore": {f"{KNOB}=512": "", **NAME},
     "/knob set": {f"{KNOB}=512": ""},
     "/knob evidence": {**NAME, "add": "a form for result files"},
-    **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify")},
+    **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify", "history")},
     "/knob *": {"on": "a service, a host or service@host", **OPTIONS, "citing": "readings that support it", **ORDERS},
-    "/deploy": {"restart": "restart a service, a host's services or service@host, and change no value", **CHANGES},
-    "/deploy restart": SCOPES,
-    "/deploy *": {**OPTIONS, "anyway": "also an engine that works; needs a reason", **ORDERS},
+    "/deploy": {
+        "deploy": "another version of a service: checked on its hosts before anything is planned, proven afterwards",
+        "rollback": "back to the last version that was proven good and not taken back since",
+        "restart": "restart a service, a host's services or service@host, and change no value",
+        "log": "what changed: every change, what was done to hosts outside any change, and what is not watched",
+        "lock": "no change touches a service, a host or service@host until it is opened or the time is over",
+        "unlock": "changes may touch it again; for whoever locked it, and for approvers",
+        **CHANGES,
+    },
+    "/deploy deploy": {f"{DEPLOYED} {ref}": said for ref, said in RELEASES.items()},
+    "/deploy rollback": {DEPLOYED: ""},
+    **{f"/deploy {word}": SCOPES for word in ("restart", "lock", "unlock")},
+    "/deploy *": {
+        **OPTIONS,
+        "anyway": "also an engine that works; needs a reason",
+        "for": "how long a lock holds",
+        "since": "how far back the log goes",
+        **ORDERS,
+    },
 }

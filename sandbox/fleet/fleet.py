@@ -19,13 +19,12 @@ from policies.errors import SettingsError
 from sandbox.fleet import misbehaviour
 from sandbox.fleet.document import HostEntry, People, fleet_text
 from sandbox.fleet.manager import UserManager
-from sandbox.fleet.releases import EngineReleases
+from sandbox.fleet.releases import DEPLOYED, EngineReleases
 from sandbox.fleet.sshd import SshHost, SshLoop
 from sandbox.fleet.units import unit_name, unit_text
 from sandbox.ports import hold_port, let_go, number
 
 ROLES = ("prefill", "decode", "router")
-DEPLOYED = "decode"  # the role whose program comes in releases
 BOOT_S = {"prefill": 1.0, "decode": 1.0, "router": 0.2}
 HEALTHY_SLACK_S = 30.0
 SOURCE = Path(__file__).resolve().parent / "engine"

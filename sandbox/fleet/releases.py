@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+DEPLOYED = "decode"  # the role whose program comes in releases
 GOOD = "0.5.24"
 BAD = "0.5.25"  # never healthy: it stays at 503
 BROKEN = "0.5.26"  # one file is not as its manifest says

@@ -40,12 +40,17 @@ def test_every_family_that_has_words_of_its_own_is_offered() -> None:
 
 
 def test_every_option_is_offered_and_orders_are_those_of_the_fleet(names: Names) -> None:
-    assert set(HINTS["/knob *"]) == {*OPTIONS, *names.orders} - {"anyway"}
-    assert set(HINTS["/deploy *"]) == {"via", "because", "anyway", "dry", *names.orders}
+    assert set(HINTS["/knob *"]) == {*OPTIONS, *names.orders} - {"anyway", "for"}
+    assert set(HINTS["/deploy *"]) == {"via", "because", "anyway", "dry", "for", "since", *names.orders}
 
 
 def test_a_restart_is_offered_for_everything_that_a_fleet_of_one_host_has(names: Names) -> None:
     assert set(HINTS["/deploy restart"]) == names.services | names.hosts
+
+
+def test_a_deploy_is_offered_for_the_service_that_has_releases(names: Names) -> None:
+    offered = [word.split() for word in HINTS["/deploy deploy"]]
+    assert {service for service, _ in offered} == set(HINTS["/deploy rollback"]) <= names.services
 
 
 def test_every_offered_command_is_read_as_it_stands(names: Names) -> None:
@@ -57,4 +62,5 @@ def test_every_offered_command_is_read_as_it_stands(names: Names) -> None:
 def offered(words: PageHints) -> list[str]:
     """Whole commands that completion leads to, with the reason that a revert needs."""
     whole = [f"{before} {word}" for before, after in words.items() if before.count(" ") == 1 for word in after]
-    return [f'{text} because "x"' if " revert " in text else text for text in whole if " * " not in text]
+    needs = (" revert ", " lock ")
+    return [f'{text} because "x"' if any(n in text for n in needs) else text for text in whole if " * " not in text]
