@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from policies.model import Model
 
 
@@ -167,3 +169,4 @@ class Rights(Model):
     python: str
     systemd: str
     units: tuple[UnitRights, ...]
+    folders: dict[str, Literal["writable", "forbidden", "absent", "not-a-folder"]] = Field(default_factory=dict)

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from policies.deploys.strategy import Releases
 from policies.errors import HostKeyRefused, OpsError
 from policies.facts import HttpAnswer, Rights
-from policies.fleet import Fleet, Host
+from policies.fleet import Fleet, Host, Service
 from workers.executors.answers import HttpAsk
 from workers.executors.helper import PYTHON
 from workers.executors.systemd import SystemdHost
@@ -62,6 +63,12 @@ def shell_of(keys: Sequence[Path], agent: bool, known_hosts: Path | None, fleet:
     return SshPool(keys, agent=agent, known_hosts=known, reach_s=fleet.timing.reach_s)
 
 
+def release_folder(service: Service) -> str | None:
+    """The folder in which a deploy switches the link of a service; None where it switches none."""
+    strategy = service.deploy.strategy if service.deploy is not None else None
+    return strategy.path if isinstance(strategy, Releases) else None
+
+
 def look(fleet: Fleet, shell: Shell, clock: Callable[[], float] = time.time) -> list[HostLook]:
     """Every host of the fleet, all at once, in the order of the file."""
     names = list(fleet.hosts)
@@ -93,7 +100,7 @@ def _asked(fleet: Fleet, host: Host, shell: Shell, clock: Callable[[], float], f
     try:
         helper.warm(within_s=ASK_S)  # so that the clocks are compared over one short round trip
         began = clock()
-        rights = helper.rights([service.unit for service in here])
+        rights = helper.rights([service.unit for service in here], [f for s in here if (f := release_folder(s))])
         ended = clock()
         # the host read its clock after it had looked: nearer to the end of the call than to its beginning
         found = replace(found, rights=rights, skew_s=rights.at - (began + ended) / 2, unsure_s=(ended - began) / 2)

@@ -1307,8 +1307,13 @@ def rights(request: Json, manager: Manager) -> Json:
                 "may_restart": manager.scope == "user" or os.geteuid() == 0,
             }
         )
+    folders: List[str] = field(request, "folders", list, [], required=False)[:200]
+    for path in folders:
+        if not isinstance(path, str) or not path.startswith("/") or len(path) > 4096 or not path.isprintable():
+            raise Refused("bad-request", f"{str(path)[:80]!r} is not the absolute path of a folder")
     return {
         "at": time.time(),
+        "folders": {path: folder_state(path) for path in folders},
         "login": login_name(),
         "python": ".".join(str(part) for part in sys.version_info[:3]),
         "systemd": version.partition(" ")[0],
@@ -1324,6 +1329,12 @@ def may_write(path: str) -> bool:
     if place == path:
         return os.access(place, os.W_OK, effective_ids=True)
     return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK, effective_ids=True)
+
+
+def folder_state(path: str) -> str:
+    if not os.path.isdir(path):
+        return "not-a-folder" if os.path.lexists(path) else "absent"
+    return "writable" if os.access(path, os.W_OK | os.X_OK, effective_ids=True) else "forbidden"
 
 
 def login_name() -> str:

@@ -22,5 +22,6 @@ CHECKS = (
     store.ledger,
     store.roles,
     store.endpoints,
+    store.prometheus,
     hosts.hosts,
 )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from bot.doctor.check import Check, Patient, bad, failed, good, unknown
 from policies.errors import OpsError
-from policies.facts import HttpAnswer, UnitRights
+from policies.facts import HttpAnswer, Rights, UnitRights
 from policies.fleet import Fleet
-from workers.checkup import HostLook, look, shell_of
+from workers.checkup import HostLook, look, release_folder, shell_of
 
 # Units: seconds. Lines in a thread carry the host's own times; people compare them with their clocks.
 MOST_SKEW_S = 2.0
@@ -63,6 +63,7 @@ def _host(fleet: Fleet, found: HostLook) -> Iterator[Check]:
     yield from _clock(found)
     for unit in found.rights.units:
         yield _unit(fleet, found, unit)
+    yield from _releases(fleet, found, found.rights)
     if at < len(ORDER) - 1 and found.error is not None:
         yield failed(f"endpoints:{found.host}", found.error)
         return
@@ -103,6 +104,19 @@ def _unit(fleet: Fleet, found: HostLook, unit: UnitRights) -> Check:
     if not unit.may_restart:
         return bad(name, "doctor.no-restart", "fix.rights", login=login, unit=unit.unit)
     return good(name, "doctor.rights", login=login, unit=unit.unit)
+
+
+def _releases(fleet: Fleet, found: HostLook, rights: Rights) -> Iterator[Check]:
+    for service in fleet.services.values():
+        folder = release_folder(service)
+        if folder is None or found.host not in service.on:
+            continue
+        name, state = f"releases:{service.name}@{found.host}", rights.folders.get(folder, "absent")
+        if state == "writable":
+            yield good(name, "doctor.releases", login=rights.login, path=folder)
+        else:
+            code = "doctor.releases-forbidden" if state == "forbidden" else "doctor.releases-absent"
+            yield bad(name, code, "fix.releases", login=rights.login, path=folder, host=found.host)
 
 
 def _endpoint(host: str, answer: HttpAnswer) -> Check:

@@ -9,7 +9,9 @@ from pydantic import SecretStr
 
 from bot.doctor.check import Check, Patient, bad, failed, good, unknown
 from bot.http import address
+from bot.slack import is_loopback
 from policies.errors import OpsError, SettingsError, StoreUnavailable
+from policies.fleet import Fleet
 from workers.archive.check import last_of
 from workers.archive.follow import ROLE as ARCHIVE
 from workers.archive.follow import other_chain
@@ -121,6 +123,24 @@ def endpoints(patient: Patient) -> Iterator[Check]:
     else:
         why = f"status {answer.status_code}: {answer.text[:300]}"
         yield bad(ENDPOINTS, "doctor.endpoints-odd", "fix.endpoints", address=where, why=why)
+
+
+def prometheus(patient: Patient) -> Iterator[Check]:
+    """The Prometheus of the fleet file answers, where it names one."""
+    base = patient.fleet.prometheus_url if isinstance(patient.fleet, Fleet) else None
+    if base is None:
+        return
+    try:
+        # the environment's proxy settings are for other machines
+        address_, query = f"{base.rstrip('/')}/api/v1/query", {"query": "1"}
+        answer = httpx.get(address_, params=query, timeout=HTTP_S, trust_env=not is_loopback(base))
+        said = answer.json().get("status") if answer.status_code == httpx.codes.OK else f"status {answer.status_code}"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError) as error:
+        said = type(error).__name__
+    if said == "success":
+        yield good("prometheus", "doctor.prometheus", url=base)
+    else:
+        yield bad("prometheus", "doctor.prometheus-silent", "fix.prometheus", url=base, why=str(said))
 
 
 def _url(patient: Patient) -> SecretStr | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +240,43 @@ def test_the_store_its_settings_the_archive_and_the_roles(whole: dict[str, str],
     gone = sick({**whole, "REDIS_URL": f"redis://:hunter2-secret@127.0.0.1:{free_port()}/0"})
     assert "hunter2" not in str(gone)
     assert gone["store-persistence"] == "not checked: store is not well"
+
+
+def test_a_prometheus_that_is_named_has_to_answer(whole: dict[str, str]) -> None:
+    path = Path(whole["CLAWBACK_FLEET"])
+    path.write_text(path.read_text() + f'prometheus: {{url: "http://127.0.0.1:{free_port()}"}}\n')
+    assert sick(whole)["prometheus"].endswith("answers no query: ConnectError")
+    path.write_text(path.read_text().replace("prometheus:", "# prometheus:"))
+    assert "prometheus" not in examine(whole)
+    with answers(b'{"status": "success"}') as url:
+        path.write_text(path.read_text() + f'prometheus: {{url: "{url}"}}\n')
+        assert examine(whole)["prometheus"] == {
+            "name": "prometheus",
+            "ok": True,
+            "detail": f"{url} answers queries",
+            "fix": "",
+        }
+    with answers(b"<html>") as url:
+        path.write_text(path.read_text().replace('prometheus: {url: "', f'prometheus: {{url: "{url}"}}\n# "'))
+        assert "prometheus" in sick(whole)
+
+
+@contextmanager
+def answers(body: bytes) -> Iterator[str]:
+    """A server that answers everything with 200 and these bytes."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()

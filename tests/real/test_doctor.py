@@ -9,10 +9,11 @@ import pytest
 from bot.doctor.check import Patient
 from bot.doctor.hosts import hosts
 from bot.settings import Settings
+from policies.deploys.strategy import DeployEntry, Releases, VersionSource
 from policies.fleet import Fleet
 from sandbox.fleet.units import unit_name
 from tests.real.stage import Stage
-from workers.checkup import look
+from workers.checkup import look, release_folder
 from workers.shells import Done, Shell
 
 pytestmark = pytest.mark.real
@@ -43,6 +44,7 @@ def test_a_host_that_is_well_is_well_in_everything_and_is_left_as_it_was(stage: 
         *(f"{what}:gpu1" for what in ("host-key", "ssh", "python", "clock")),
         *(f"{what}:{role}@gpu1" for role in roles for what in ("rights", "health")),
         *(f"metrics:{role}@gpu1" for role in roles if stage.document.services[role].metrics),
+        *(f"releases:{role}@gpu1" for role in roles if release_folder(stage.document.services[role])),
     }
     assert found["python:gpu1"][1].startswith("Python 3.")
     assert "can be written and it can be restarted" in found["rights:decode@gpu1"][1]
@@ -81,6 +83,18 @@ def test_a_folder_that_may_not_be_written_is_told(stage: Stage) -> None:
         assert "manager: user" in fix
     finally:
         (stage.units / f"{unit}.d").unlink()
+
+
+def test_the_folder_of_releases_must_be_there_and_writable(stage: Stage, tmp_path: Path) -> None:
+    def with_folder(path: Path) -> tuple[bool, str, str]:
+        version = VersionSource(http=stage.fleet.url("decode", "/server_info"), field="version")
+        entry = DeployEntry(strategy=Releases(path=str(path)), version=version, restarts=("decode-only",))
+        decode = stage.document.services["decode"].model_copy(update={"deploy": entry})
+        services = {**stage.document.services, "decode": decode}
+        return seen(stage, stage.document.model_copy(update={"services": services}))["releases:decode@gpu1"]
+
+    assert with_folder(tmp_path)[0] is True
+    assert with_folder(tmp_path / "none")[:2] == (False, f"{tmp_path / 'none'} is no folder on gpu1")
 
 
 class Broken:

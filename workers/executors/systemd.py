@@ -77,12 +77,12 @@ class SystemdHost:
             )
         return observed
 
-    def rights(self, units: Sequence[str]) -> Rights:
-        """As whom the helper runs on the host, and what it may do for these units; changes nothing.
+    def rights(self, units: Sequence[str], folders: Sequence[str] = ()) -> Rights:
+        """As whom the helper runs on the host, what it may do for units and in folders; changes nothing.
 
         Raises: HostUnreachable, HostRefused; OpsError when the answer is not one.
         """
-        return self.call("rights", {"units": list(units)}, Rights)
+        return self.call("rights", {"units": list(units), "folders": list(folders)}, Rights)
 
     def write(
         self, unit: str, *, token: int, change: str, step: str, text: str | None, expect_sha256: str | None
