@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
-
 from bot import spelling
 from bot.citing import expressions
+from bot.cursor import Cursor
 from bot.escape import named, shown
-from bot.names import Names, did_you_mean, near
+from bot.names import did_you_mean, near
 from bot.normalise import Unreadable
+from bot.options import OPTIONS, Option, Options
 from bot.words import Word
 
-Option = Literal["on", "via", "because", "citing", "for", "anyway", "dry"]
-OPTIONS: tuple[Option, ...] = ("on", "via", "because", "citing", "for", "anyway", "dry")
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What stands behind the value; each at most once."""
-
-    scope: str | None = None
-    order: str | None = None
-    because: str | None = None
-    citing: tuple[str, ...] = ()
-    for_s: float | None = None
-    anyway: bool = False
-    dry: bool = False
-
-
-class Arguments:
-    """A cursor over the words of one command. Every method that takes a word may raise `Unreadable`."""
-
-    def __init__(self, words: tuple[Word, ...], *, usage: str, names: Names | None) -> None:
-        self.words = list(words)
-        self.usage = usage
-        self.names = names
-        self._next = 0
-
-    def rest(self) -> bool:
-        """Whether words are left."""
-        return self._next < len(self.words)
-
-    def end(self) -> None:
-        """Nothing may be left."""
-        if self.rest():
-            word = self._take()
-            self._plain(word)
-            raise Unreadable("unexpected-word", f"{named(word.text)} is not expected here", hint=f"usage: {self.usage}")
-
-    def word(self) -> str | None:
-        """One plain word in lower case, or None at the end."""
-        if not self.rest():
-            return None
-        word = self._take()
-        self._plain(word)
-        return self._fold(word.bare)
-
-    def keyword(self, word: str) -> bool:
-        """Whether the next word is this one, in any case; it is taken then."""
-        if self._peek() != word:
-            return False
-        self._plain(self._take())
-        self._fold(word)
-        return True
+class Arguments(Cursor):
+    """The words behind one command word. Every method that takes a word may raise `Unreadable`."""
 
     def knob(self) -> str:
         """NAME, without a value."""
@@ -147,6 +97,38 @@ class Arguments:
         self._plain(word)
         return spelling.duration(self._fold(word.bare), word)
 
+    def statement(self) -> str:
+        """A statement's id like `st-3`."""
+        if not self.rest():
+            raise Unreadable("missing-statement", "the statement is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        self._plain(word)
+        statement = spelling.statement_id(word)
+        self._replace(word, statement)
+        return statement
+
+    def change_or_service(self) -> str:
+        """A change id, or a service of the fleet."""
+        if not self.rest():
+            raise Unreadable("missing-change", "what it is about is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        self._plain(word)
+        about = spelling.change_or_service(word, self.names)
+        self._replace(word, about)
+        return about
+
+    def cause(self) -> tuple[str | None, str | None]:
+        """(NAME of a catalogued cause, None), or (None, the words in quotes)."""
+        if not self.rest() or self._peek() in OPTIONS:
+            raise Unreadable("missing-cause", "the cause is missing", hint=f"usage: {self.usage}")
+        word = self._take()
+        if word.quoted is not None and not word.bare:
+            if not word.quoted.strip():
+                raise Unreadable("cause-empty", "the cause is empty", hint=f"usage: {self.usage}")
+            return None, word.quoted
+        self._plain(word)
+        return spelling.cause_name(word, self.names), None
+
     def options(self, *allowed: Option) -> Options:
         """Options in any order, up to the end of the text."""
         found: dict[Option, str | tuple[str, ...] | float | bool] = {}
@@ -157,6 +139,8 @@ class Arguments:
                     found[option] = self._scope()
                 case "via":
                     found[option] = self._order()
+                case "of":
+                    found[option] = self._of()
                 case "because":
                     found[option] = self._because()
                 case "citing":
@@ -168,41 +152,13 @@ class Arguments:
         return Options(
             scope=_text(found.get("on")),
             order=_text(found.get("via")),
+            of=_text(found.get("of")),
             because=_text(found.get("because")),
             citing=citing if isinstance(citing := found.get("citing"), tuple) else (),
             for_s=for_s if isinstance(for_s := found.get("for"), float) else None,
             anyway="anyway" in found,
             dry="dry" in found,
         )
-
-    def _take(self) -> Word:
-        self._next += 1
-        return self.words[self._next - 1]
-
-    def _peek(self) -> str:
-        """The next word in lower case when it is a plain one; `""` at the end."""
-        return self.words[self._next].text.lower() if self.rest() else ""
-
-    def _peek_is_equals(self) -> bool:
-        return self.rest() and self.words[self._next].bare.startswith("=")
-
-    def _replace(self, word: Word, bare: str) -> None:
-        """Note how the word just taken was read, for the normalised text."""
-        self.words[self._next - 1] = replace(word, bare=bare)
-
-    def _fold(self, bare: str) -> str:
-        self._replace(self.words[self._next - 1], bare.lower())
-        return bare.lower()
-
-    def _plain(self, word: Word) -> None:
-        """The word has neither quotes nor characters from other alphabets."""
-        spelling.refuse_odd(word)
-        if word.quoted is not None:
-            raise Unreadable(
-                "quote-not-here",
-                f"a quoted text is not expected here: {shown(word.text)}",
-                hint=f"usage: {self.usage}",
-            )
 
     def _name_word(self) -> Word:
         if not self.rest():
@@ -253,6 +209,13 @@ class Arguments:
         word = self._option_word("for", "a time like 2h")
         self._plain(word)
         return spelling.duration(self._fold(word.bare), word)
+
+    def _of(self) -> str:
+        word = self._option_word("of", "a change like C-142")
+        self._plain(word)
+        change = spelling.change_id(word)
+        self._replace(word, change)
+        return change
 
     def _because(self) -> str:
         hint = 'write because "..." with the reason in quotes'

@@ -1,5 +1,5 @@
-"""Draws what is recorded beside changes: the reminders of a suspicion, in the thread of the change that left it, and
-what the watch found outside of changes, in the channel of the fleet file.
+"""Draws what is recorded beside changes: statements with what is said against them, reminders of suspicions, and what
+the watch found outside of changes, in the channel of the fleet file.
 
 As the narrator does it for changes: in order, once, with the entry's place and hash in the metadata of each message.
 """
@@ -13,15 +13,19 @@ import structlog
 
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
+from bot.cards.kit import Card
 from bot.cards.locks import lock_line
+from bot.cards.shown import digest
+from bot.cards.statement import dispute_line, statement_card
 from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Entry, Locked, OutsideSeen
+from policies.events import Entry, Locked, OutsideSeen, StatementDisputed
 from policies.fleet import Fleet
-from policies.suspicion import change_of
+from policies.suspicion import change_of, suspicion_id
 from workers.drawn import DrawingLock, Drawn, Pointer
+from workers.statements import Told
 from workers.suspicions import Kept
 
 log = structlog.get_logger(__name__)
@@ -30,7 +34,14 @@ BUSY_S = 0.3
 SWEPT = 40
 
 
-class Door(Protocol):
+class Teller(Protocol):
+    """What the message of a statement is drawn from, beside its own entries."""
+
+    def suspicion(self, name: str) -> Kept | None:
+        """A suspicion."""
+
+
+class Door(Teller, Protocol):
     """What is needed of the workers' client."""
 
     fleet: Fleet
@@ -44,14 +55,17 @@ class Door(Protocol):
     def entries(self, change_id: str) -> list[Entry]:
         """Every entry of a subject."""
 
-    def suspicion(self, name: str) -> Kept | None:
-        """A suspicion."""
-
-    def reminders(self, count: int) -> list[Entry]:
-        """The last reminders."""
+    def asides(self, count: int) -> list[Entry]:
+        """The last entries that are drawn beside changes."""
 
     def remind_of_suspicions(self) -> list[str]:
         """Record the reminders that are due."""
+
+
+def card_of(door: Teller, told: Told) -> Card:
+    """The message of a statement, with what it makes of the suspicion of the change that it is about."""
+    about = told.statement.about
+    return statement_card(told, door.suspicion(suspicion_id(about)) if about is not None else None)
 
 
 class Asides:
@@ -67,9 +81,16 @@ class Asides:
     ) -> None:
         self._door = door
         self._drawn = drawn
+        self._poster = poster
         self._once = Once(drawn, poster)
         self._clock = clock
         self._ring = ring
+        self._kinds: dict[str, Callable[[str, DrawingLock], None]] = {
+            "lk": self._lock,
+            "out": self._outside,
+            "st": self._statement,
+            "su": self._reminders,
+        }
 
     def draw(self, subject: str) -> None:
         """Bring what is shown of one subject up to date.
@@ -82,7 +103,7 @@ class Asides:
                 return
             self._drawn.begun(subject, self._clock())
             try:
-                self._draw(subject, lock)
+                self._kinds[subject.partition("-")[0]](subject, lock)
             except Overtaken:
                 self._drawn.later(subject, self._clock() + BUSY_S)
             except (SlackRefused, SlackUnclear) as error:
@@ -95,10 +116,9 @@ class Asides:
         """Remind of the review dates that have come, and ring for everything beside changes that is not drawn."""
         for subject in self._door.remind_of_suspicions():
             self._ring(subject)
-        for subject, seq in {entry.subject: entry.seq for entry in self._door.reminders(SWEPT)}.items():
-            pointer = self._drawn.get(subject)
-            thread = self._drawn.get(change_of(subject))
-            if (pointer is None or pointer.seq < seq) and thread is not None and thread.thread_ts is not None:
+        for subject, seq in {entry.subject: entry.seq for entry in self._door.asides(SWEPT)}.items():
+            pointer = self._drawn.get(subject) or self._place(subject)
+            if pointer is not None and pointer.seq < seq:
                 self._ring(subject)
         for subject, seq in {entry.subject: entry.seq for entry in self._door.locked(SWEPT)}.items():
             pointer = self._drawn.get(subject)
@@ -108,15 +128,7 @@ class Asides:
             if self._drawn.get(entry.subject) is None:
                 self._ring(entry.subject)
 
-    def _draw(self, subject: str, lock: DrawingLock) -> None:
-        if subject.startswith("out-"):
-            self._draw_outside(subject, lock)
-        elif subject.startswith("lk-"):
-            self._draw_lock(subject, lock)
-        else:
-            self._draw_suspicion(subject, lock)
-
-    def _draw_outside(self, subject: str, lock: DrawingLock) -> None:
+    def _outside(self, subject: str, lock: DrawingLock) -> None:
         channel = self._door.fleet.channel
         for entry in self._door.entries(subject):
             if channel is None or not isinstance(entry.event, OutsideSeen):
@@ -128,7 +140,7 @@ class Asides:
                 update = {"card_ts": posted.ts, "seq": entry.seq, "pending": None, "failures": 0}
                 self._drawn.put(subject, pointer.model_copy(update=update))
 
-    def _draw_lock(self, subject: str, lock: DrawingLock) -> None:
+    def _lock(self, subject: str, lock: DrawingLock) -> None:
         """A lock in the channel where it was put on, and below it that it was opened."""
         entries = self._door.entries(subject)
         first = entries[0].event if entries else None
@@ -143,14 +155,65 @@ class Asides:
                 pointer = pointer.model_copy(update=thread)
                 self._drawn.put(subject, pointer)
 
-    def _draw_suspicion(self, subject: str, lock: DrawingLock) -> None:
+    def _reminders(self, subject: str, lock: DrawingLock) -> None:
         kept = self._door.suspicion(subject)
-        thread = self._drawn.get(change_of(subject))
-        if kept is None or thread is None or thread.thread_ts is None:
-            return  # nobody is told where the change itself is told to nobody
-        pointer = self._drawn.get(subject) or Pointer(channel=thread.channel, thread_ts=thread.thread_ts)
+        pointer = self._drawn.get(subject) or self._place(subject)
+        if kept is None or pointer is None:
+            return
         for entry in self._door.entries(subject):
             if entry.seq > pointer.seq:
-                _, pointer = self._once.post(entry, reminder_card(kept), pointer, kept.suspicion.at, lock)
-                pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
-                self._drawn.put(subject, pointer)
+                pointer = self._line(entry, reminder_card(kept), pointer, kept.suspicion.at, lock)
+
+    def _statement(self, subject: str, lock: DrawingLock) -> None:
+        told = Told.of(self._door.entries(subject))
+        pointer = self._drawn.get(subject) or self._place(subject)
+        if told is None or pointer is None:
+            return
+        made_at = told.entries[0].at
+        if pointer.card_ts is None:
+            pointer = self._card(told, pointer, lock)
+        for entry in told.entries[1:]:
+            if entry.seq > pointer.seq and isinstance(entry.event, StatementDisputed):
+                said = Card(dispute_line(subject, entry.event, entry.at))
+                pointer = self._line(entry, said, pointer, made_at, lock)
+        card = card_of(self._door, told)
+        if pointer.card_ts is not None and digest(card) != pointer.card:
+            if lock.is_stale():
+                raise Overtaken
+            self._poster.update(pointer.channel, pointer.card_ts, card)
+            self._drawn.put(subject, pointer.model_copy(update={"card": digest(card), "failures": 0}))
+
+    def _card(self, told: Told, pointer: Pointer, lock: DrawingLock) -> Pointer:
+        """Post the statement's message as it was made; what was said against it since is told by editing it."""
+        first = told.entries[0]
+        card = card_of(self._door, Told(told.statement, (first,)))
+        posted, pointer = self._once.post(first, card, pointer, first.at, lock)
+        update = {"card_ts": posted.ts, "thread_ts": posted.thread_ts or posted.ts, "card": digest(card)}
+        pointer = pointer.model_copy(update={**update, "seq": first.seq, "pending": None, "failures": 0})
+        self._drawn.put(told.statement.id, pointer)
+        return pointer
+
+    def _line(self, entry: Entry, card: Card, pointer: Pointer, since: float, lock: DrawingLock) -> Pointer:
+        _, pointer = self._once.post(entry, card, pointer, since, lock)
+        pointer = pointer.model_copy(update={"seq": entry.seq, "pending": None, "failures": 0})
+        self._drawn.put(entry.subject, pointer)
+        return pointer
+
+    def _place(self, subject: str) -> Pointer | None:
+        """Where it is to be told; None where it is told to nobody."""
+        if subject.startswith("st-"):
+            told = Told.of(self._door.entries(subject))
+            return None if told is None else self._place_of(told)
+        thread = self._drawn.get(change_of(subject))
+        if thread is None or thread.thread_ts is None:
+            return None
+        return Pointer(channel=thread.channel, thread_ts=thread.thread_ts)
+
+    def _place_of(self, told: Told) -> Pointer | None:
+        """The thread in which it was said, else that of the change that it is about, else the channel."""
+        where = told.statement.where
+        if where.thread_ts is None and told.statement.about is not None:
+            thread = self._drawn.get(told.statement.about)
+            if thread is not None and thread.thread_ts is not None:
+                return Pointer(channel=thread.channel, thread_ts=thread.thread_ts)
+        return Pointer(channel=where.channel, thread_ts=where.thread_ts) if where.channel else None

@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.arguments import Arguments
-from bot.commands import COMMANDS, find
+from bot.commands import COMMANDS, cause, find
 from bot.commands.deploy import COMMAND as DEPLOY
 from bot.commands.not_built import NOT_BUILT, not_built
 from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, unwrap
+from bot.options import OPTIONS
 from bot.spelling import refuse_odd
 from bot.words import Word, joined, split
 from policies.intents import Command, Help
@@ -24,6 +25,7 @@ from policies.intents import Command, Help
 __all__ = ["Names", "ParseError", "Reading", "parse", "parse_slash", "render"]
 
 FAMILIES = tuple(NOT_BUILT)
+CAUSE = "/cause"
 TYPING_ERROR = 0.8  # from here on a word is taken for one of ours that was typed wrong
 _WORDS = {one.word for one in COMMANDS}
 
@@ -110,20 +112,40 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
     """The command, and its words in their plain spelling."""
     if not rest:
         raise Unreadable("empty", "there is no command in this message", hint="help shows what can be typed")
+    rest = rest[1:] if _cause_is_its_family(rest) else rest
     first = rest[0]
     refuse_odd(first)
     word = first.bare.lower()
     found = find(word) if first.quoted is None else None
     if found is None or (family is not None and family not in found.families):
-        if not _is_service(family, rest, names):
+        if family == CAUSE and _states(rest, names):
+            found = cause.COMMAND
+        elif _is_service(family, rest, names):
+            found = DEPLOY
+        else:
             raise _unknown(family, word, first, names)
-        arguments = Arguments(rest, usage=DEPLOY.usage, names=names)
-        return DEPLOY.read(arguments), tuple(arguments.words)
+        arguments = Arguments(rest, usage=found.usage, names=names)
+        return found.read(arguments), tuple(arguments.words)
     arguments = Arguments(rest[1:], usage=found.usage, names=names)
     command = found.read(arguments)
     if isinstance(command, Help) and command.command is not None:
         _check_help(command.command)
     return command, (Word(word), *arguments.words)
+
+
+def _cause_is_its_family(rest: tuple[Word, ...]) -> bool:
+    """`cause why C-1` and `cause dispute st-1 ...`: the slash command's name was typed without its slash."""
+    words = [one.text.lower() for one in rest[:3]]
+    return len(words) == 3 and words[0] == "cause" and words[1] in {"why", "dispute"} and words[2] not in OPTIONS
+
+
+def _states(rest: tuple[Word, ...], names: Names | None) -> bool:
+    """Whether the words behind /cause are a cause that is stated, and not a word of ours that is misspelt."""
+    first = rest[0]
+    if first.quoted is not None or (names is not None and first.bare in names.causes):
+        return True
+    behind = [one.word for one in COMMANDS if CAUSE in one.families]
+    return first.bare.lower() not in _WORDS and not near(first.bare.lower(), behind)
 
 
 def _is_service(family: str | None, rest: tuple[Word, ...], names: Names | None) -> bool:
@@ -141,7 +163,7 @@ def _is_service(family: str | None, rest: tuple[Word, ...], names: Names | None)
 
 
 def _unknown(family: str | None, word: str, first: Word, names: Names | None) -> Unreadable:
-    if (first.quoted is None or family != "/knob") and (absent := not_built(family, word)) is not None:
+    if first.quoted is None and (absent := not_built(family, word)) is not None:
         return _absent(absent)
     meant = near(word, _WORDS)
     meant = tuple(one for one in meant if one == _behind(family, one)) or meant

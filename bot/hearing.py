@@ -24,9 +24,21 @@ from bot.messages import say, sentence
 from bot.names import Names
 from bot.places import trouble
 from bot.questions import Asked, Looking, Questions
+from bot.stating import Said, Stating, receipt
 from policies.errors import NotFound, OpsError, StoreUnavailable
 from policies.finding import Finding
-from policies.intents import Act, Actor, Command, EvidenceAdd, EvidenceOf, Intent, LockScope, UnlockScope, Where
+from policies.intents import (
+    Act,
+    Actor,
+    Command,
+    EvidenceAdd,
+    EvidenceOf,
+    Intent,
+    LockScope,
+    StateCause,
+    UnlockScope,
+    Where,
+)
 from workers.client import Client
 from workers.drawn import Drawn
 from workers.inbox import Inbox
@@ -63,6 +75,7 @@ class Hearing:
         self._answerer = answerer
         self._clock = clock
         self._questions = Questions(client, looks, clock, address)
+        self._stating = Stating(looks)
         self._names = Names.of(client.fleet)
         self._people = 0  # as `workers.inbox` counts what Slack said about people
 
@@ -137,6 +150,8 @@ class Hearing:
             return self._desk.about(command.knob, heard, self._questions.standings(command.knob))
         if isinstance(command, Asked):
             return self._questions.answer(command, actor)
+        if isinstance(command, Said):
+            return self._say(inbox_id, command, actor, heard, reading)
         return self._ask(inbox_id, command, actor, heard, reading)
 
     def _forget(self) -> None:
@@ -175,6 +190,29 @@ class Hearing:
                 key=inbox_id,
             )
         return answers.told(*self._echo(reading), say("asked.receipt", change=change_id))
+
+    def _say(
+        self,
+        inbox_id: str,
+        said: Said,
+        actor: Actor,
+        heard: HeardCommand | HeardAction | HeardMention,
+        reading: Reading | None,
+    ) -> Card:
+        """A statement about a cause, or a word against one. In a thread it is about the change that is told there."""
+        echo = self._echo(reading)
+        where = Where(channel=heard.channel)
+        if isinstance(said, StateCause):
+            problem = self._channel_problem(heard.channel)
+            if problem is not None:
+                return answers.told(problem)
+            thread_ts = heard.thread_ts if isinstance(heard, HeardMention) else None
+            change = self._drawn.change_in(heard.channel, thread_ts) if thread_ts is not None else None
+            if said.of is None and change is not None and change.startswith("C-"):
+                said = said.model_copy(update={"of": change})
+                echo.append(say("statement.of-thread", change=change))
+            where = Where(channel=heard.channel, thread_ts=thread_ts)
+        return receipt(said, self._stating.said(said, actor, where, inbox_id), echo)
 
     def _give_back(
         self, inbox_id: str, suspicion_id: str, actor: Actor, heard: HeardCommand | HeardAction | HeardMention

@@ -22,6 +22,7 @@ class Names:
     hosts: frozenset[str] = frozenset()
     orders: frozenset[str] = frozenset()
     instances: frozenset[str] = frozenset()  # service@host
+    causes: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, fleet: Fleet) -> Names:
@@ -32,6 +33,7 @@ class Names:
             hosts=frozenset(fleet.hosts),
             orders=frozenset(fleet.restarts),
             instances=frozenset(one for service in fleet.services for one in fleet.instances(service)),
+            causes=frozenset(fleet.causes),
         )
 
     def knob_for(self, typed: str) -> tuple[str, ...]:

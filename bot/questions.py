@@ -11,14 +11,17 @@ from bot.cards.details import details_card
 from bot.cards.kit import Card
 from bot.cards.story import Story
 from bot.cards.suspicion import reclaim_card
+from bot.cards.why import why_card
 from bot.commands import help_lines
 from bot.markup import Markup
 from bot.messages import say
 from bot.telling import story_of
 from policies.applicability import Standing
 from policies.errors import HostAnswerLost, HostRefused, HostUnreachable, SettingsError
+from policies.finding import Finding
 from policies.intents import (
     Actor,
+    DisputeStatement,
     EvidenceOf,
     Help,
     History,
@@ -26,11 +29,16 @@ from policies.intents import (
     Log,
     Reclaim,
     ShowKnob,
+    StateCause,
     Status,
     Verify,
+    Where,
+    WhyCause,
 )
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
+from workers.statements import Told
+from workers.truth import Why
 
 RECENT = 10
 # words that ask for a change -> kinds of rules that are about it
@@ -40,7 +48,20 @@ ASKING = {
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})
-Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | History | Log | Reclaim | Help
+Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | History | Log | Reclaim | WhyCause | Help
+
+
+class Truths(Protocol):
+    """Statements about causes, as `workers.truth` judges them."""
+
+    def state(self, said: StateCause, actor: Actor, where: Where, *, key: str | None = None) -> Told | Finding:
+        """Judge and record what somebody states."""
+
+    def dispute(self, said: DisputeStatement, actor: Actor, *, key: str | None = None) -> Told:
+        """Judge a statement once more, and record it."""
+
+    def why(self, about: str) -> Why:
+        """What is known about a change or a service."""
 
 
 class Looking(Protocol):
@@ -57,6 +78,10 @@ class Looking(Protocol):
 
     def standings(self, name: str) -> tuple[Standing, ...]:
         """What the records of a knob are worth today."""
+
+    @property
+    def truth(self) -> Truths:
+        """Statements about causes."""
 
 
 class Questions:
@@ -101,6 +126,8 @@ class Questions:
                 return log_card(self._client.changed(now - question.since_s), self._client.fleet, now, self._address)
             case Reclaim():
                 return reclaim_card(self._client.suspicions(), self._clock())
+            case WhyCause():
+                return why_card(self._looks().truth.why(question.about))
             case Help():
                 return answers.helped(help_lines(question.command, lambda word: self._may(word, actor)))
             case _:

@@ -17,6 +17,8 @@ _ORDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _MOST_DURATION_S = 3650 * 86_400
 _CHANGE = re.compile(r"C-([1-9][0-9]{0,8})", re.IGNORECASE)
+_STATEMENT = re.compile(r"st-([1-9][0-9]{0,8})", re.IGNORECASE)
+_NEARLY_STATEMENT = re.compile(r"[s#]?t?-*([1-9][0-9]{0,8})", re.IGNORECASE)
 _NEARLY_CHANGE = re.compile(r"[C#]?-*([1-9][0-9]{0,8})", re.IGNORECASE)
 
 
@@ -208,3 +210,62 @@ def duration(text: str, word: Word) -> float:
             "bad-duration", f"{named(word.text)} is not a time", hint="write a whole number and s, m, h or d, as in 2h"
         )
     return seconds
+
+
+def statement_id(word: Word) -> str:
+    """A statement's id, spelled as we spell it.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    if (match := _STATEMENT.fullmatch(word.bare)) is not None:
+        return f"st-{match[1]}"
+    nearly = _NEARLY_STATEMENT.fullmatch(word.bare)
+    raise Unreadable(
+        "bad-statement",
+        f"{named(word.text)} is not a statement, expected one like st-3",
+        hint=f"did you mean st-{nearly[1]}?" if nearly else "its number stands with it, where it was stated",
+    )
+
+
+def change_or_service(word: Word, names: Names | None) -> str:
+    """A change id in capital letters, or the name of a service.
+
+    Raises:
+        Unreadable: neither.
+    """
+    typed = word.bare
+    if (match := _CHANGE.fullmatch(typed)) is not None:
+        return f"C-{match[1]}"
+    if names is None and _ORDER.fullmatch(typed):
+        return typed
+    if names is not None and typed in names.services:
+        return typed
+    known = () if names is None else names.services
+    if names is not None and typed in names.knobs:
+        hint = f"/knob show {typed} tells about a knob"
+    else:
+        hint = did_you_mean(near(typed, known)) or f"services: {', '.join(sorted(known)) or 'none'}; a change is C-142"
+    raise Unreadable("unknown-subject", f"there is no change or service {named(typed)}", hint=hint)
+
+
+def cause_name(word: Word, names: Names | None) -> str:
+    """A catalogued cause, exactly as the fleet file spells it.
+
+    Raises:
+        Unreadable: misspelled or unknown.
+    """
+    typed = word.bare
+    if not _NAME.fullmatch(typed):
+        raise Unreadable(
+            "bad-name",
+            f"{named(typed)} is not the name of a cause",
+            hint='words of your own go in quotes: /cause "..."',
+        )
+    if names is not None and typed not in names.causes:
+        raise Unreadable(
+            "unknown-cause",
+            f"the fleet file has no cause {named(typed)}",
+            hint=did_you_mean(near(typed, names.causes)) or 'words of your own go in quotes: /cause "..."',
+        )
+    return typed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.cards import deploys
+from bot.cards.blame import blame_lines
 from bot.cards.kit import cut
 from bot.cards.plan import mentions, some
 from bot.cards.progress import held_next, reasons, succeeded
@@ -19,6 +20,7 @@ from bot.messages import say, sentence
 from bot.times import clock
 from policies import events as e
 from policies.change import Change
+from policies.events.aside import ASIDE
 from policies.finding import Finding
 from policies.plan import CommandStep, PruneStep, RestartStep, SwitchStep, WriteStep
 
@@ -55,6 +57,8 @@ def _planned(story: Story) -> Markup | None:
     again = sum(isinstance(entry.event, e.Planned) for entry in story.entries) > 1
     orders = joined([order_said(plan) for plan in event.plans], ", ")
     said = say("step.planned-again" if again else "step.planned", orders=orders, digest=event.plans[0].digest)
+    if event.blame is not None:
+        said = joined([said, *blame_lines(event.blame, event.plans[0].knob or "")])
     # an edited card notifies nobody, and neither does a name on it: those who decide are asked here
     who = mentions(event, story.groups)
     return joined([said, say("plan.please", who=who, until=event.expires_at)]) if who else said
@@ -291,9 +295,5 @@ TABLE: dict[str, Line] = {
     "rolled_back": _to(_why("end.rolled-back")),
     "aborted": _to(_why("end.aborted")),
     "failed": _to(_why("end.failed")),
-    "evidence_recorded": _nothing,
-    "outside_seen": _nothing,
-    "locked": _nothing,
-    "unlocked": _nothing,
-    "suspicion_reminded": _nothing,
+    **dict.fromkeys(ASIDE, _nothing),  # what is recorded beside changes has messages of its own
 }

@@ -214,14 +214,43 @@ class UnlockScope(Model):
     scope: str
 
 
+class WhyCause(Model):
+    """`why CHANGE|SERVICE`, behind /cause: what the metrics say, which causes hold, which are refuted."""
+
+    kind: Literal["why_cause"] = "why_cause"
+    about: str
+
+
 class Reclaim(Model):
     """`reclaim`: what was taken away on suspicion, what it costs, how to get it back."""
 
     kind: Literal["reclaim"] = "reclaim"
 
 
+class StateCause(Model):
+    """`cause NAME` or `cause "words"`: somebody states a cause. Exactly one of `name` and `text`.
+
+    `of`: the change that it is about; None: what is seen now.
+    """
+
+    kind: Literal["cause"] = "cause"
+    name: str | None = None  # of the fleet's catalogue
+    text: str | None = None  # their own words
+    of: str | None = None
+    citing: tuple[str, ...] = ()
+
+
+class DisputeStatement(Model):
+    """`dispute STATEMENT because "..."`. `because` None: a click, which gives no reason."""
+
+    kind: Literal["dispute"] = "dispute"
+    statement: str
+    because: str | None = None
+
+
 Question = Annotated[
-    Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | History | Log | Reclaim, Field(discriminator="kind")
+    Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | History | Log | WhyCause | Reclaim,
+    Field(discriminator="kind"),
 ]
 Command = Annotated[
     SetKnob
@@ -242,7 +271,10 @@ Command = Annotated[
     | Log
     | LockScope
     | UnlockScope
+    | WhyCause
     | Reclaim
+    | StateCause
+    | DisputeStatement
     | Act,
     Field(discriminator="kind"),
 ]

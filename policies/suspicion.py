@@ -7,10 +7,11 @@ became of it is never stored: it follows from what was recorded since, so that n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 from typing import Literal
 
+from policies.blame import Blame
 from policies.evidence import Record, worth
 from policies.intents import RestoreKnob, UnsetKnob
 from policies.model import Model
@@ -52,6 +53,7 @@ class Suspicion(Model):
     review_s: float
     evidence: str | None = None  # id of the record that prices it; None: there is none
     prices: tuple[Price, ...] = ()
+    blame: Blame | None = None  # what was read when the value was blamed
 
     @property
     def gives_back(self) -> RestoreKnob | UnsetKnob | None:
@@ -78,11 +80,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What became of a Suspicion, by what, and when. `by` and `at` None: nothing did."""
+    """What became of a Suspicion, by what, and when. `by` and `at` None: nothing did.
+
+    given_back: the change after which every instance had the value again; None: it is still away.
+    """
 
     word: Word
     by: str | None = None
     at: float | None = None
+    given_back: str | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the value is still away without a shown reason: nobody settled it, or it was refuted since."""
+        return self.given_back is None and self.word in {"open", "refuted"}
 
 
 def suspicion_id(change_id: str) -> str:
@@ -101,13 +112,30 @@ def standing(suspicion: Suspicion, claims: Iterable[Claim]) -> Standing:
     A success settles it when every instance has the value again that was taken away.
     """
     has = dict(suspicion.now)
+    found = Standing("open")
     for claim in claims:
         if claim.word != "reclaimed":
-            return Standing(claim.word, claim.by, claim.at)
+            if found.word == "open":
+                found = Standing(claim.word, claim.by, claim.at)
+            continue
         has |= {i: value for i, value in claim.now if i in suspicion.was}
         if has == suspicion.was:
-            return Standing("reclaimed", claim.by, claim.at)
-    return Standing("open")
+            if found.word == "open":
+                return Standing("reclaimed", claim.by, claim.at, claim.by)
+            return replace(found, given_back=claim.by)
+    return found
+
+
+def settles(hangs_on: Sequence[str], title: str, word: str, *, catalogued: bool) -> Word | None:
+    """What a judged statement about the revert makes of the Suspicion; None: nothing.
+
+    hangs_on: titles of what the revert was made on. One of these that is verified confirms it, refuted refutes it.
+    Another one that is verified is what happened instead, where the reviewed catalogue has it: anybody finds some
+    expression that is true.
+    """
+    if title in hangs_on:
+        return "confirmed" if word == "verified" else "refuted" if word == "refuted" else None
+    return "refuted" if word == "verified" and catalogued else None
 
 
 def priced(records: Sequence[Record], knob: str, value: str | None, baseline: str | None) -> Record | None:

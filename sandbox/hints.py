@@ -24,12 +24,13 @@ ORDERS = {"co-restart": "prefill, decode, router", "decode-only": "decode"}
 SCOPES = {"prefill": "service", "decode": "service", "router": "service", "gpu1": "host"}
 NAME = {KNOB: ""}
 RELEASES = {GOOD: "a good release", BAD: "one that never gets well", BROKEN: "one whose files are not as it says"}
+CAUSES = {"queued-behind-load": "the request queued behind live traffic", "cold-start": "cold start after a restart"}
 HINTS: PageHints = {
-    "": {"/knob": "performance knobs", "/deploy": "versions, restarts, locks"},
+    "": {"/knob": "performance knobs", "/deploy": "versions, restarts, locks", "/cause": "why something happened"},
     "/knob": {
         "list": "desired, configured and live values of every knob",
         "show": "definition and value of a knob",
-        "revert": "take the present value away, for a reason that you state; it is shown as your words, not as a cause",
+        "revert": "take the present value away; the reason is judged on what is measured, and shown as your words",
         "restore": "bring back a value that was live before and was taken away",
         "set": "give a knob a new value; dry only shows the plan",
         "unset": "take a knob out of the environment",
@@ -66,4 +67,13 @@ HINTS: PageHints = {
         "since": "how far back the log goes",
         **ORDERS,
     },
+    "/cause": {
+        "cause": "state why something happened; it is judged on what was measured, and stated only when that holds",
+        "why": "what the metrics say, which causes hold, which are refuted, and what is not known",
+        "dispute": "contest what was stated: it is judged once more, and struck through when it does not hold",
+        **CHANGES,
+    },
+    "/cause cause": CAUSES,
+    "/cause why": {name: what for name, what in SCOPES.items() if what == "service"},
+    "/cause *": {"of": "a change like C-2", "citing": "readings that must hold"},
 }

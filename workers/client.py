@@ -17,15 +17,12 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
 from workers.changed import Changed, changed, of_knob
-from workers.ledger import Ledger, text_of
+from workers.ledger import Ledger
 from workers.locks import Locks
 from workers.queue import Doorbell
-from workers.store import translated
+from workers.reserved import known, reserved
 from workers.suspicions import Kept, Suspicions
 from workers.watch import Seen
-
-RESERVED = "clawback:asked-as:"
-RESERVED_S = 2 * 86_400  # longer than the inbox keeps what was heard
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Client:
         key: asked again under the same key within a day, it is the same change. Its id is reserved before anything
         is recorded, so that a process that ends in between leaves nothing that could be asked twice.
         """
-        change_id = self.ledger.new_id("C") if key is None else self._reserved(key)
+        change_id = self.ledger.new_id("C") if key is None else reserved(self.ledger, "C", key)
         asked = e.Asked(
             intent=intent,
             actor=actor,
@@ -74,20 +71,7 @@ class Client:
 
     def requested(self, key: str) -> str | None:
         """The change that was recorded under this key; None when there is none yet."""
-        with translated():
-            found = self.ledger.redis.get(RESERVED + key)
-        change_id = text_of(found)
-        return change_id if change_id and self.ledger.entries(change_id) else None
-
-    def _reserved(self, key: str) -> str:
-        with translated():
-            found = self.ledger.redis.get(RESERVED + key)
-        if found is not None:
-            return text_of(found)
-        change_id = self.ledger.new_id("C")
-        with translated():
-            first = self.ledger.redis.set(RESERVED + key, change_id, nx=True, ex=RESERVED_S)
-        return change_id if first else self._reserved(key)
+        return known(self.ledger, key)
 
     def act(self, act: Act, actor: Actor, *, key: str | None = None) -> ActAnswer:
         """Judge a word or click and record it, in one compare-and-set; judged again when somebody else was first.
@@ -162,7 +146,7 @@ class Client:
 
     def suspicions(self) -> list[Kept]:
         """What was taken away on suspicion and neither given back nor settled, oldest first."""
-        found = [(suspicion, standing) for suspicion, standing in self._suspicions.all() if standing.word == "open"]
+        found = [(suspicion, standing) for suspicion, standing in self._suspicions.all() if standing.is_lost]
         return [self._suspicions.kept(suspicion, standing) for suspicion, standing in found]
 
     def suspicion(self, name: str) -> Kept | None:
@@ -186,9 +170,9 @@ class Client:
         """The last things that the watch found outside of changes, oldest first."""
         return self.ledger.index("outside")[-count:]
 
-    def reminders(self, count: int) -> list[e.Entry]:
-        """The last reminders of suspicions, oldest first."""
-        return self.ledger.index("reminders")[-count:]
+    def asides(self, count: int) -> list[e.Entry]:
+        """The last entries that are drawn beside changes: reminders, statements and disputes; oldest first."""
+        return self.ledger.index("asides")[-count:]
 
     def remind_of_suspicions(self) -> list[str]:
         """Record that owners are reminded of the review dates that have come; the suspicions that are new in this."""

@@ -22,6 +22,7 @@ from workers.life import has_ended, own_life
 from workers.store import translated
 
 POINTER = "clawback:drawn:"
+THREAD = "clawback:drawn-in:"
 LOCK = "clawback:drawing:"
 LATER = "clawback:draw-later"
 BEGUN = "clawback:draw-begun"
@@ -112,6 +113,14 @@ class Drawn:
         """Keep the pointer."""
         with translated():
             self._redis.set(POINTER + change_id, pointer.model_dump_json())
+            if pointer.thread_ts is not None:
+                self._redis.set(f"{THREAD}{pointer.channel}:{pointer.thread_ts}", change_id, nx=True)
+
+    def change_in(self, channel: str, thread_ts: str) -> str | None:
+        """The change, or what else, that was drawn first in a thread; None when nothing of ours was."""
+        with translated():
+            found = self._redis.get(f"{THREAD}{channel}:{thread_ts}")
+        return text_of(found) or None
 
     def names(self) -> list[str]:
         """Everything of which a pointer is kept: changes, and what is shown beside them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from policies import events as e
@@ -20,6 +21,7 @@ from policies.proof import Proof
 from workers.aims import Aim, prove
 from workers.executors.answers import LogAsk
 from workers.ledger import Ledger
+from workers.truth import Truth
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -128,6 +130,11 @@ class Looks:
         """What the records of a knob are worth today."""
         knob = self._knob(name)
         return self._w.contexts.of(knob, self._w.client.evidence(knob.name))
+
+    @cached_property
+    def truth(self) -> Truth:
+        """Statements about causes, judged on what was measured."""
+        return Truth(self._w, self._w.measuring)
 
     def _knob(self, name: str) -> Knob:
         knob = self._w.fleet.knobs.get(name)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import structlog
+
 from policies import events as e
+from policies.blame import Blame
 from policies.errors import LedgerConflict, OpsError, StoreUnavailable
 from policies.finding import Finding
 from policies.fleet import Fleet
+from policies.intents import RevertKnob
+from workers.blaming import blame
 from workers.trouble import no_plan
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
+
+
+LOG = structlog.get_logger(__name__)
 
 
 def prepare(wiring: Wiring, change_id: str) -> None:
@@ -20,7 +29,7 @@ def prepare(wiring: Wiring, change_id: str) -> None:
     change = wiring.ledger.load(change_id)
     if change.state != "asked" or change.asked is None:
         return
-    event = _planned(wiring, change.asked)
+    event = _planned(wiring, change.asked, change_id)
     try:
         wiring.ledger.append(change_id, event, expect_version=change.version)
     except LedgerConflict:
@@ -34,12 +43,14 @@ def prepare(wiring: Wiring, change_id: str) -> None:
     wiring.doorbell.ring("narrate", "draw", change_id)
 
 
-def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
+def _planned(wiring: Wiring, asked: e.Asked, change_id: str) -> e.Event:
     if asked.fleet_sha256 != wiring.fleet.sha256:
         values: dict[str, str | int | float | None] = {"asked": asked.fleet_sha256, "now": wiring.fleet.sha256}
         return e.Refused(findings=(Finding(code="plan.fleet-file-changed", effect="refuse", values=values),))
     try:
-        outcome = wiring.planner.plan(asked)
+        with ThreadPoolExecutor(1, thread_name_prefix="blame") as aside:
+            blamed = aside.submit(_blame, wiring, asked, change_id)
+            outcome = wiring.planner.plan(asked)
     except StoreUnavailable:
         raise  # a refusal could not be recorded either; it is prepared again when Redis is back
     except OpsError as error:
@@ -59,7 +70,21 @@ def _planned(wiring: Wiring, asked: e.Asked) -> e.Event:
         dry=asked.intent.dry,
         standings=outcome.standings,
         load_seen=outcome.load,
+        blame=blamed.result(),
     )
+
+
+def _blame(wiring: Wiring, asked: e.Asked, change_id: str) -> Blame | None:
+    """The reason of a revert, judged at once. A revert is never held up by what cannot be read for this."""
+    if not isinstance(asked.intent, RevertKnob):
+        return None
+    try:
+        return blame(wiring, wiring.measuring, asked, change_id)
+    except StoreUnavailable:
+        raise
+    except Exception:
+        LOG.exception("a revert's reason is not judged", change=change_id)
+        return None
 
 
 def mentions(fleet: Fleet, role: str | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
     """The last entry of a change whose gates and watch are through."""
     now = wiring.clock()
+    blame = change.planned.blame if change.planned is not None else None
     return e.Succeeded(
         knob=plan.knob,
         order=plan.order,
@@ -27,6 +28,7 @@ def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
         suspicion=_suspicion(wiring, change, plan, now),
         service=plan.deploy.service if plan.deploy is not None else None,
         ref=plan.deploy.ref if plan.deploy is not None else None,
+        cause=blame.cause if blame is not None else None,
     )
 
 
@@ -34,6 +36,9 @@ def _suspicion(wiring: Wiring, change: Change, plan: Plan, now: float) -> su.Sus
     """What a revert leaves: a value was taken away for a reason that nobody has shown."""
     asked = change.asked
     if asked is None or not isinstance(asked.intent, RevertKnob) or plan.knob is None:
+        return None
+    blame = change.planned.blame if change.planned is not None else None
+    if blame is not None and blame.cause is not None:
         return None
     was = {t.instance: t.now for t in plan.targets}
     values = set(was.values())
@@ -54,4 +59,5 @@ def _suspicion(wiring: Wiring, change: Change, plan: Plan, now: float) -> su.Sus
         review_s=review_s,
         evidence=record.id if record is not None else None,
         prices=su.prices(record),
+        blame=blame,
     )

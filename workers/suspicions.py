@@ -16,6 +16,7 @@ from policies.planning.steps import instances_of
 from policies.suspicion import Claim, Standing, Suspicion
 from workers.boots import boots
 from workers.ledger import Ledger
+from workers.statements import told_about
 
 SAME_DAY_S = 86_400.0  # what was changed so close to a revert belongs to the same trouble, as far as a ledger can tell
 MOST_BESIDE = 20
@@ -92,7 +93,7 @@ class Suspicions:
             before = self._ledger.entries(suspicion.id)
             dates = [x.event.due_at for x in before if isinstance(x.event, e.SuspicionReminded)]
             date = su.due(suspicion, dates[-1] if dates else None, now)
-            if date is None or self.standing(suspicion, seq).word != "open":
+            if date is None or not self.standing(suspicion, seq).is_lost:
                 continue
             try:
                 self._ledger.append(suspicion.id, e.SuspicionReminded(due_at=date), expect_version=len(before))
@@ -108,12 +109,28 @@ class Suspicions:
         return [(suspicion, seq) for suspicion, seq in found if suspicion is not None]
 
     def _claims(self, suspicion: Suspicion, seq: int) -> list[Claim]:
-        later = [x for x in self._ledger.index(f"knob:{suspicion.knob}") if x.seq > seq]
-        return [
-            Claim("reclaimed", x.subject, x.at, tuple(x.event.now.items()))
-            for x in later
-            if isinstance(x.event, e.Succeeded)
+        found = [
+            (x.seq, Claim("reclaimed", x.subject, x.at, tuple(x.event.now.items())))
+            for x in self._ledger.index(f"knob:{suspicion.knob}")
+            if x.seq > seq and isinstance(x.event, e.Succeeded)
         ]
+        found += self._settling(suspicion)
+        return [claim for _, claim in sorted(found, key=lambda one: one[0])]
+
+    def _settling(self, suspicion: Suspicion) -> list[tuple[int, Claim]]:
+        """What statements about the revert make of it, with the place in the ledger of what counts of each now."""
+        statements = [told for told in told_about(self._ledger, suspicion.change) if not told.standing.struck]
+        if not statements:
+            return []
+        planned = self._ledger.load(suspicion.change).planned
+        hangs_on = planned.blame.hangs_on if planned is not None and planned.blame is not None else ()
+        found: list[tuple[int, Claim]] = []
+        for told in statements:
+            verdict, last = told.standing.judged.verdict, told.entries[-1]
+            word = su.settles(hangs_on, verdict.title, verdict.word, catalogued=bool(verdict.name))
+            if word is not None and told.statement.actor is not None:
+                found.append((last.seq, Claim(word, told.statement.id, last.at)))
+        return found
 
     def _ways(self, knob: str) -> tuple[Way, ...]:
         known = self._fleet.knobs.get(knob)

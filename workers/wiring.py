@@ -23,6 +23,7 @@ from workers.inbox import Inbox
 from workers.lease import Leases
 from workers.ledger import Ledger
 from workers.look import Looks
+from workers.measuring import Measuring
 from workers.metrics.kept import Kept
 from workers.metrics.recorder import Recorder
 from workers.metrics.slow_tick import SlowTick
@@ -119,6 +120,11 @@ class Wiring:
     def states(self) -> States:
         """What engines do at the moment of a look."""
         return States(self.fleet, self.metrics)
+
+    @cached_property
+    def measuring(self) -> Measuring:
+        """Windows to judge causes on."""
+        return Measuring(self.fleet, self.metrics, self.clock)
 
     @cached_property
     def planner(self) -> Planner:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from bot.asides import card_of
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
 from bot.cards.kit import Card
 from bot.cards.locks import lock_line
+from bot.cards.statement import dispute_line
 from bot.cards.suspicion import reminder_card
-from policies.events import Entry, Locked, OutsideSeen
+from policies.events import Entry, Locked, OutsideSeen, StatementDisputed
 from workers.client import Client
+from workers.statements import Told
 
 
 class Look(NamedTuple):
@@ -28,6 +31,18 @@ def _suspicion(door: Client, entries: Sequence[Entry]) -> Look:
     kept = door.suspicion(entries[0].subject)
     cards = () if kept is None else (reminder_card(kept),)
     return Look({entry.seq: cards for entry in entries})
+
+
+def _statement(door: Client, entries: Sequence[Entry]) -> Look:
+    found = Told.of(tuple(entries))
+    if found is None:
+        return Look({entry.seq: () for entry in entries})
+    lines = {
+        entry.seq: (Card(dispute_line(entry.subject, entry.event, entry.at)),)
+        for entry in entries
+        if isinstance(entry.event, StatementDisputed)
+    }
+    return Look(lines, lambda: card_of(door, found))
 
 
 def _outside(_: Client, entries: Sequence[Entry]) -> Look:
@@ -51,6 +66,7 @@ KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {
     "ab": _record,
     "lk": _lock,
     "out": _outside,
+    "st": _statement,
     "su": _suspicion,
 }
 

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 from pydantic import Field, ValidationError
 
 from bot.cards.kit import Block
-from policies.intents import Act
+from bot.messages import say
+from policies.intents import Act, DisputeStatement
 from policies.model import Model
 from policies.plan import Plan
 from policies.suspicion import Suspicion
@@ -19,6 +20,7 @@ Word = Literal["confirm", "deny", "abort", "retry", "undo", "keep"]
 WORDS: tuple[Word, ...] = get_args(Word)
 DETAILS = "details"
 GIVE_BACK = "reclaim"
+DISPUTE = "dispute"
 MOST_LABEL = 75
 
 
@@ -54,6 +56,14 @@ def give_back(suspicion: Suspicion) -> Block:
     what = suspicion.knob if suspicion.value is None else f"{suspicion.knob}={suspicion.value}"
     word = "Unset" if suspicion.value is None else "Restore"
     return _button(f"{GIVE_BACK}.{suspicion.id}", f"{word} {what}", Carried(c=suspicion.id), style="primary")
+
+
+def dispute(statement: str) -> Block:
+    """[Dispute], which has a statement judged once more."""
+    button = _button(f"{DISPUTE}.{statement}", "Dispute", Carried(c=statement))
+    title, text = say("statement.dispute-title", statement=statement), say("statement.dispute-text")
+    button["confirm"] = _asking(title, text, "Dispute")
+    return button
 
 
 def confirm(change_id: str, plan: Plan, label: str, title: str, text: str) -> Block:
@@ -93,12 +103,12 @@ def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: str | Non
     return [*row, keep]
 
 
-def read(action_id: str, value: str) -> Act | Details | GiveBack | None:
+def read(action_id: str, value: str) -> Act | Details | GiveBack | DisputeStatement | None:
     """The word that a click says; None when it is no button of ours or carries nothing readable."""
     if not action_id.startswith(PREFIX):
         return None
     word = action_id.removeprefix(PREFIX).split(".", 1)[0]
-    if word not in {*WORDS, DETAILS, GIVE_BACK}:
+    if word not in {*WORDS, DETAILS, GIVE_BACK, DISPUTE}:
         return None
     try:
         carried = Carried.model_validate_json(value)
@@ -108,6 +118,8 @@ def read(action_id: str, value: str) -> Act | Details | GiveBack | None:
         return Details(carried.c, carried.d)
     if word == GIVE_BACK:
         return GiveBack(carried.c)
+    if word == DISPUTE:
+        return DisputeStatement(statement=carried.c)
     if word == "confirm" and (carried.o is None or carried.d is None):
         return None  # a click that names no plan is none of ours
     return Act.model_validate({"kind": word, "change": carried.c, "order": carried.o, "digest": carried.d})

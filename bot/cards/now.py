@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bot.cards.blame import spoken_against
 from bot.cards.story import Brought, Story
+from bot.causes import cause_line
 from bot.markup import Markup, joined
 from bot.messages import say
 from policies.plan import Plan, Target
@@ -70,5 +72,7 @@ def _brought(brought: Brought | None, targets: tuple[Target, ...], at: float) ->
     if reason:
         told.append(say("plan.brought-because", reason=reason[:160]))
     if intent.kind == "revert":
-        told.append(say("cause.not-established"))
+        suspicion, cause = brought.succeeded.suspicion, brought.succeeded.cause
+        told.append(cause_line(cause) if cause is not None else say("cause.not-established"))
+        told += spoken_against(suspicion.blame if suspicion is not None else None)
     return told

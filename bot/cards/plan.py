@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bot.cards import buttons, evidence
+from bot.cards.blame import blame_lines, established
 from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.load import left_running, load_lines
 from bot.cards.now import now_lines
@@ -47,8 +48,10 @@ def plan_blocks(story: Story) -> list[Block]:
     planned, plan = change.planned, change.plan
     if planned is None or plan is None:
         return []
+    blamed = blame_lines(planned.blame, plan.knob or "") if planned.blame is not None else []
     parts = [
         [*now_lines(story, plan), *_worth(story, plan), *(sentence(finding) for finding in plan.contents)],
+        blamed,
         [*(order_line(p) for p in planned.plans[:MOST_ORDERS]), *load_lines(unique(p.load for p in planned.plans))],
         _warnings(planned),
     ]
@@ -67,9 +70,11 @@ def headline(story: Story) -> Markup:
     if reason:
         parts.append(say("plan.because", reason=reason[:300]))
     if isinstance(asked.intent, RevertKnob):
+        blame = change.planned.blame if change.planned is not None else None
         if asked.intent.citing:
-            parts.append(say("plan.citing", cited=", ".join(asked.intent.citing)[:300]))
-        parts.append(say("cause.not-established"))  # a reason that somebody states is not a cause
+            code = "plan.citing" if blame is not None else "plan.citing-unread"
+            parts.append(say(code, cited=", ".join(asked.intent.citing)[:300]))
+        parts.append(established(blame))  # a reason that somebody states is not a cause
     if asked.intent.dry:
         parts.append(say("plan.dry-run"))
     return joined(parts)

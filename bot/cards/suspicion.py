@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.cards import buttons, evidence
+from bot.cards.blame import spoken_against
 from bot.cards.kit import Block, Card, actions, made, section
+from bot.causes import cause_line
 from bot.markup import Markup, joined
 from bot.messages import say
 from policies.events import Succeeded
@@ -26,7 +28,7 @@ def opened(end: Succeeded) -> list[Markup]:
     """What a revert left, for its last line and its card; nothing for other changes."""
     suspicion = end.suspicion
     if suspicion is None:
-        return []
+        return [cause_line(end.cause)] if end.cause is not None else []
     said = joined([
         say("cause.not-established"),
         _price(suspicion),
@@ -61,7 +63,7 @@ def reclaim_card(found: Sequence[Kept], at: float) -> Card:
 
 
 def reminder_card(kept: Kept) -> Card:
-    """The owner is asked to review; the times are those of the record, so that drawing it again gives the same."""
+    """The owner is asked to review. Nothing in it depends on the clock, so that drawing it again gives the same."""
     suspicion = kept.suspicion
     head = say(
         "suspicion.reminder",
@@ -72,7 +74,7 @@ def reminder_card(kept: Kept) -> Card:
         at=suspicion.at,
         reason=suspicion.reason[:300],
     )
-    lines = [head, joined([say("cause.not-established"), _price(suspicion)])]
+    lines = [head, joined([say("cause.not-established"), _price(suspicion), *spoken_against(suspicion.blame)])]
     lines.append(say("suspicion.reminder-next"))
     row = [buttons.give_back(suspicion)] if suspicion.gives_back is not None else []
     return made("\n".join(lines), [section(*lines)], [actions(row)] if row else [])
@@ -90,6 +92,9 @@ def _lines(kept: Kept, at: float) -> list[Markup]:
         lines.append(say("suspicion.unpriced", knob=suspicion.knob, value=suspicion.value))
     else:
         lines += evidence.short((kept.record,), suspicion.knob, suspicion.value, at)
+    lines += spoken_against(suspicion.blame)
+    if kept.standing.word != "open":
+        lines.append(settled(suspicion, kept.standing))
     lines += [_way(way) for way in kept.ways]
     lines.append(say("suspicion.reviewed-next", owner=suspicion.owner, review_at=next_review(suspicion, at)))
     if suspicion.gives_back is None:

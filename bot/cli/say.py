@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from bot.cards.answers import verified
 from bot.cards.locks import answered
+from bot.cards.statement import statement_lines
 from bot.cli import talk
 from bot.cli.output import emit
 from bot.following import decided
@@ -17,9 +18,11 @@ from bot.grammar import Reading, parse
 from bot.messages import say
 from bot.names import Names
 from bot.questions import Asked
+from bot.stating import Said, Stating
 from bot.terminal import lines_of, plain
 from policies.errors import NotFound
-from policies.intents import Act, EvidenceAdd, Intent, LockScope, UnlockScope, Verify, Where
+from policies.finding import Finding
+from policies.intents import Act, DisputeStatement, EvidenceAdd, Intent, LockScope, UnlockScope, Verify, Where
 
 
 @click.command(name="say")
@@ -45,6 +48,8 @@ def command(text: str, pose: str | None, *, wait: bool, yes: bool, as_json: bool
         _lock(terminal, reading.command, reading.normalised, yes=yes)
     if isinstance(reading.command, EvidenceAdd):
         _only_in_slack(as_json=as_json)
+    if isinstance(reading.command, Said):
+        _state(terminal, reading.command, reading.normalised, yes=yes)
     _ask(terminal, reading.command, text, reading.normalised, wait=wait, yes=yes)
 
 
@@ -98,6 +103,26 @@ def _answer(terminal: talk.Terminal, question: Asked) -> NoReturn:
     lines = lines_of(card, terminal.name_of)
     emit(_document("\n".join(lines)), terminal.as_json, lines)
     sys.exit(code)
+
+
+def _state(terminal: talk.Terminal, said: Said, normalised: str, *, yes: bool) -> NoReturn:
+    """A statement about a cause, or a word against one; exits 1 where the readings do not carry what is stated."""
+    person = terminal.person(deciding=False, roles=False)
+    terminal.ask_first(f"say `{normalised}` as {person.actor.name}?", yes=yes)
+    where = Where(channel=terminal.wiring.fleet.channel or "")
+    found = Stating(lambda: terminal.wiring.looks).said(said, person.actor, where, None)
+    if isinstance(found, Finding):
+        terminal.refuse(found)
+    lines = [plain(line, terminal.name_of) for line in statement_lines(found)]
+    word = found.standing.judged.verdict.word
+    events: list[JsonValue] = [
+        {"seq": x.seq, "at": x.at, "kind": x.event.kind, "event": x.event.model_dump(mode="json")}
+        for x in found.entries
+    ]
+    document: dict[str, JsonValue] = {"change": found.statement.about, "decision": {"answer": word}, "events": events}
+    text = "\n".join(lines)
+    emit({**document, "statement": found.statement.id, "text": text}, terminal.as_json, lines)
+    sys.exit(0 if isinstance(said, DisputeStatement) or word in {"verified", "consistent"} else 1)
 
 
 def _document(text: str) -> dict[str, JsonValue]:

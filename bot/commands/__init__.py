@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from bot.commands import (
     acts,
+    cause,
     deploy,
+    dispute,
     evidence,
     help,  # noqa: A004 - named after the words, as are the others
     history,
@@ -29,6 +31,7 @@ from bot.commands import (
     unlock,
     unset,
     verify,
+    why_cause,
 )
 from bot.commands.base import CommandWord
 
@@ -41,6 +44,9 @@ COMMANDS: tuple[CommandWord, ...] = (
     rollback.COMMAND,
     restart.COMMAND,
     reclaim.COMMAND,
+    cause.COMMAND,
+    why_cause.COMMAND,
+    dispute.COMMAND,
     verify.COMMAND,
     list.COMMAND,
     show.COMMAND,

@@ -23,7 +23,8 @@ from policies.model import Model
 
 KNOB = ("/knob",)
 DEPLOY = ("/deploy",)
-EVERYWHERE = ("/knob", "/deploy")  # words about changes: the same behind both
+CAUSE = ("/cause",)
+EVERYWHERE = ("/knob", "/deploy", "/cause")  # words about changes: the same behind both
 
 M = TypeVar("M", bound=Model)
 

@@ -6,11 +6,8 @@ from __future__ import annotations
 NOT_BUILT: dict[str, tuple[str, ...]] = {
     "/knob": ("why", "try"),
     "/deploy": (),
-    "/cause": ("cause", "why", "dispute"),
+    "/cause": (),
 }
-
-WHOLE = {"/cause"}  # nothing of it is there but words about changes
-WHOLE_NAME = {"cause": "/cause"}  # words that are only typed after a mention
 
 
 def not_built(family: str | None, word: str) -> str | None:
@@ -22,5 +19,5 @@ def not_built(family: str | None, word: str) -> str | None:
     if owner is None:
         return None
     if word not in NOT_BUILT[owner]:
-        return owner if owner in WHOLE else None
-    return WHOLE_NAME.get(word, f"{owner} {word}")
+        return None
+    return f"{owner} {word}"

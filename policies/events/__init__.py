@@ -34,7 +34,7 @@ from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, i
 from policies.events.locks import Locked, Unlocked
 from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
-from policies.events.truth import SuspicionReminded
+from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeReading,
@@ -84,6 +84,8 @@ __all__ = (
     "RetryAsked",
     "RolledBack",
     "Started",
+    "StatementDisputed",
+    "StatementMade",
     "StepDone",
     "StepStarted",
     "Succeeded",

@@ -12,6 +12,7 @@ from typing import Literal
 
 from policies.events.entry import Event
 from policies.events.records import EvidenceRecorded
+from policies.events.truth import StatementMade
 
 Place = Literal["first", "later", "any"]
 
@@ -30,6 +31,8 @@ ASIDE: dict[str, Aside] = {
     "outside_seen": Aside("out", "first"),
     "locked": Aside("lk", "first"),
     "unlocked": Aside("lk", "later"),
+    "statement_made": Aside("st", "first"),
+    "statement_disputed": Aside("st", "later"),
 }
 
 
@@ -57,4 +60,6 @@ def misplaced(subject: str, event: Event, before: int) -> str | None:
 
 def _own_name(event: Event) -> str | None:
     """The name that an event itself carries."""
-    return event.record.id if isinstance(event, EvidenceRecorded) else None
+    if isinstance(event, EvidenceRecorded):
+        return event.record.id
+    return event.statement.id if isinstance(event, StatementMade) else None

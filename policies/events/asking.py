@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from policies.applicability import Standing
+from policies.blame import Blame
 from policies.context import LoadRange
 from policies.finding import Finding
 from policies.intents import Actor, Intent, Where
@@ -37,6 +38,7 @@ class Planned(Model):
     dry: bool = False
     standings: tuple[Standing, ...] = ()  # what records of the values now and then are worth today
     load_seen: LoadRange | None = None  # requests that ran when it was planned
+    blame: Blame | None = None  # of a revert: what was read when it was asked
 
 
 class Refused(Model):

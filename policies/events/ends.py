@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from policies.causes.verdict import Verdict
 from policies.finding import Finding
 from policies.intents import Actor
 from policies.model import Model
@@ -59,6 +60,7 @@ class Succeeded(Model):
     suspicion: Suspicion | None = None  # of a revert whose cause is not verified
     service: str | None = None  # that was deployed
     ref: str | None = None
+    cause: Verdict | None = None  # of a revert whose cause is
 
 
 class RolledBack(Model):

@@ -34,7 +34,7 @@ from policies.events.ends import (
 from policies.events.locks import Locked, Unlocked
 from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
-from policies.events.truth import SuspicionReminded
+from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeStarted,
@@ -85,7 +85,9 @@ Event = Annotated[
     | SuspicionReminded
     | OutsideSeen
     | Locked
-    | Unlocked,
+    | Unlocked
+    | StatementMade
+    | StatementDisputed,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -154,14 +156,21 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (*of_knob, *deployed, *(() if event.suspicion is None else ("suspicions",)))
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
+    if isinstance(event, GatePassed) and event.probe is not None:
+        return (f"probe:{event.instance.partition('@')[0]}",)
     if isinstance(event, EvidenceRecorded):
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):
-        return ("reminders",)
+        return ("asides",)
     if isinstance(event, Locked | Unlocked):
         return ("locks",)
     if isinstance(event, OutsideSeen):
         return ("outside",)
+    if isinstance(event, StatementMade):
+        about = event.statement.about
+        return ("asides",) if about is None else ("asides", f"statements:{about}")
+    if isinstance(event, StatementDisputed):
+        return ("asides",)
     if isinstance(event, Asked):
         intent = event.intent
         return ("changes", f"deploys:{intent.service}") if isinstance(intent, (Deploy, Rollback)) else ("changes",)

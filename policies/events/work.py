@@ -10,6 +10,7 @@ from policies.facts import Incarnation
 from policies.finding import Finding, Verdict
 from policies.model import Model
 from policies.plan import GateKind, StepKind
+from policies.probe import Probe
 from policies.proof import Proof
 
 Part = Literal["do", "undo"]
@@ -60,6 +61,7 @@ class GatePassed(Model):
     incarnation: Incarnation | None = None
     waited_s: float | None = None
     host_at: float | None = None
+    probe: Probe | None = None  # of a canary
 
 
 class GateFailed(Model):

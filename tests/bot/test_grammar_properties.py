@@ -10,16 +10,20 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.arguments import OPTIONS
+from bot.commands import COMMANDS as COMMAND_WORDS
+from bot.commands import find
 from bot.escape import mrkdwn
 from bot.grammar import Reading, parse, render
+from bot.names import near
 from bot.normalise import lookalike
+from bot.options import OPTIONS
 from bot.words import quote, split
 from policies.deploys.strategy import sound_ref
 from policies.intents import (
     Act,
     Command,
     Deploy,
+    DisputeStatement,
     EvidenceAdd,
     EvidenceOf,
     Help,
@@ -31,9 +35,11 @@ from policies.intents import (
     Rollback,
     SetKnob,
     ShowKnob,
+    StateCause,
     Status,
     UnsetKnob,
     Verify,
+    WhyCause,
 )
 
 NAME = st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,12}\Z")
@@ -57,8 +63,14 @@ REFERENCE = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@:~-]{0,12}(/[a-z0-9]{1,5}
 )
 EXPRESSION = REASON.map(str.strip)
 CHANGE = st.integers(1, 999_999_999).map("C-{}".format)
+STATEMENT = st.integers(1, 999_999_999).map("st-{}".format)
+CITED = st.lists(EXPRESSION, max_size=3).map(tuple)
 maybe_scope, maybe_order, maybe_reason = st.none() | SCOPE, st.none() | PLACE, st.none() | REASON
 
+CAUSES = st.one_of(
+    st.builds(StateCause, name=PLACE, of=st.none() | CHANGE, citing=CITED),
+    st.builds(StateCause, text=REASON, of=st.none() | CHANGE, citing=CITED),
+)
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(
         SetKnob, knob=NAME, value=VALUE, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()
@@ -78,6 +90,9 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(Rollback, service=PLACE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=REASON, anyway=st.booleans(), dry=st.booleans()),
+    CAUSES,
+    st.builds(DisputeStatement, statement=STATEMENT, because=REASON),
+    st.builds(WhyCause, about=CHANGE | NAME),
     st.builds(Reclaim),
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),
@@ -130,7 +145,19 @@ TRICKS = [
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(
-        ["/knob set ", "set X=", "revert X because ", "unset X citing ", "/deploy restart ", "confirm ", "", "/"]
+        [
+            "/knob set ",
+            "set X=",
+            "revert X because ",
+            "unset X citing ",
+            "/deploy restart ",
+            "/cause ",
+            "cause x of ",
+            "dispute st-1 because ",
+            "confirm ",
+            "",
+            "/",
+        ]
     ),
     st.lists(st.sampled_from(TRICKS) | st.text("XaC-1 ", max_size=4), max_size=12).map("".join),
 )
@@ -143,9 +170,25 @@ def test_any_mixture_of_signs_behind_a_command_gets_an_answer(start: str, rest: 
 def test_a_command_that_was_written_is_read_as_the_same_command(command: Command, before: str) -> None:
     if isinstance(command, (Restart, Deploy, Rollback)):
         before = before.replace("/knob", "/deploy")
+    if isinstance(command, StateCause | DisputeStatement | WhyCause):
+        before = before.replace("/knob", "/cause")
     reading = parse(before + sent(render(command)))
     assert reading.command == command
     assert reading.normalised == before.removeprefix("<@UBOT> ").removeprefix("<@U1|name> ") + render(command)
+
+
+@settings(deadline=None)
+@given(CAUSES)
+def test_behind_its_own_slash_command_the_word_cause_may_be_left_out(command: StateCause) -> None:
+    written = render(command).removeprefix("cause ")
+    reading = parse(sent(f"/cause {written}"))
+    behind = [one.word for one in COMMAND_WORDS if "/cause" in one.families]
+    first = written.split(" ")[0].lower()
+    if reading.command == command:
+        assert reading.normalised == f"/cause {written}"
+    else:  # its name is, or looks like, a word of ours
+        assert near(first, behind) or find(first)
+        assert parse(sent(f"/cause cause {written}")).command == command
 
 
 def with_artefacts(text: str, draw: st.DataObject) -> str:

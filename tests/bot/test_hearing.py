@@ -11,6 +11,7 @@ from bot.answering import Answerer
 from bot.heard import HeardAction, HeardCommand, HeardMention
 from bot.hearing import Hearing
 from bot.identity import Identity
+from bot.questions import Truths
 from bot.slack import make_client
 from policies import events as e
 from policies.applicability import Standing
@@ -48,6 +49,10 @@ class FakeLooks:
 
     def list_knobs(self, scope: str | None = None) -> tuple[KnobLook, ...]:
         return (self._look(),) if scope != "router" else ()
+
+    @property
+    def truth(self) -> Truths:
+        raise AssertionError("nobody states a cause here")
 
     def show(self, name: str) -> KnobLook:
         if name != "TARGET_CTAS":

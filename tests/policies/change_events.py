@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from policies import events as e
+from policies.causes.verdict import Verdict as CauseVerdict
 from policies.change import Change, apply
+from policies.citation import Citation
 from policies.events import EVENT
 from policies.finding import Finding, Verdict
-from policies.intents import Actor, Where
+from policies.intents import Actor, StateCause, Where
 from policies.plan import Plan
 from policies.proof import Proof
+from policies.statement import Judgement, Statement, Times
 from tests.policies import builders as b
 
 INSTANCE = "decode@gpu1"
@@ -93,9 +96,42 @@ def locks() -> tuple[e.Locked, e.Unlocked]:
     return put_on, e.Unlocked(actor=b.BEN)
 
 
+def judgement() -> Judgement:
+    """The queue is refuted as what happened, by a reading of then."""
+    citation = Citation(query="q", value=0.0, unit="requests", time=b.NOW, source="s", name="queue_reqs")
+    return Judgement(
+        at=b.NOW,
+        effect=Times(start=b.NOW - 2, end=b.NOW),
+        baseline=Times(start=b.NOW - 600, end=b.NOW - 3),
+        verdict=CauseVerdict(word="refuted", name="queued-behind-load", reason=NOTE, citations=(citation,)),
+        load=(citation,),
+    )
+
+
+def statement_made() -> e.StatementMade:
+    """A kind that is about a statement."""
+    said = StateCause(name="queued-behind-load", of="C-1")
+    where = Where(channel="C0PERF")
+    return e.StatementMade(
+        statement=Statement(id="st-4", said=said, actor=b.ANA, where=where, about="C-1", judged=judgement())
+    )
+
+
+def statement_disputed() -> e.StatementDisputed:
+    """A kind that follows it."""
+    return e.StatementDisputed(actor=b.BEN, because="it did not", judged=judgement())
+
+
 def asides() -> dict[str, e.Event]:
     """One event of each kind that is about no change, by kind."""
-    found: tuple[e.Event, ...] = (evidence_recorded(), suspicion_reminded(), outside_seen(), *locks())
+    found: tuple[e.Event, ...] = (
+        evidence_recorded(),
+        suspicion_reminded(),
+        outside_seen(),
+        *locks(),
+        statement_made(),
+        statement_disputed(),
+    )
     return {event.kind: event for event in found}
 
 

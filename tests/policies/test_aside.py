@@ -5,7 +5,14 @@ from __future__ import annotations
 from policies.events import Event, misplaced, tells_change
 from policies.events.aside import ASIDE
 from tests.policies import builders as b
-from tests.policies.change_events import every, evidence_recorded, kinds, suspicion_reminded
+from tests.policies.change_events import (
+    every,
+    evidence_recorded,
+    kinds,
+    statement_disputed,
+    statement_made,
+    suspicion_reminded,
+)
 
 
 def test_an_event_tells_a_change_or_is_listed_beside_them() -> None:
@@ -21,6 +28,14 @@ def test_an_event_of_a_change_is_judged_by_the_life_of_the_change_alone() -> Non
 def test_a_suspicion_may_be_reminded_of_often_and_under_its_name_only() -> None:
     assert [misplaced("su-7", suspicion_reminded(), before) for before in (0, 1, 9)] == [None, None, None]
     assert "a name like `su-7`" in (misplaced("C-7", suspicion_reminded(), 0) or "")
+
+
+def test_a_statement_is_made_once_and_contested_only_after_that() -> None:
+    assert misplaced("st-4", statement_made(), 0) is None
+    assert "recorded once" in (misplaced("st-4", statement_made(), 1) or "")
+    assert "not as `st-5`" in (misplaced("st-5", statement_made(), 0) or "")
+    assert misplaced("st-4", statement_disputed(), 1) is None
+    assert "cannot be the first" in (misplaced("st-4", statement_disputed(), 0) or "")
 
 
 def test_a_record_stands_alone_under_its_own_name() -> None:

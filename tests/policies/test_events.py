@@ -161,10 +161,12 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "gate_passed": ("boot:decode@gpu1",),
         "succeeded": ("knob:TARGET_CTAS",),
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
-        "suspicion_reminded": ("reminders",),
+        "suspicion_reminded": ("asides",),
         "outside_seen": ("outside",),
         "locked": ("locks",),
         "unlocked": ("locks",),
+        "statement_made": ("asides", "statements:C-1"),
+        "statement_disputed": ("asides",),
     }
 
 

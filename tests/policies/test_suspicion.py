@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from policies.suspicion import (
     next_review,
     priced,
     prices,
+    settles,
     standing,
     suspicion_id,
 )
@@ -40,8 +42,8 @@ def test_it_is_open_until_something_settles_it() -> None:
 def test_it_is_given_back_when_every_instance_has_the_value_again() -> None:
     half = gave("C-8", a="512")
     assert standing(suspicion(), (half,)).word == "open"
-    assert standing(suspicion(), (half, gave("C-9", AT + 5, b="512"))) == Standing("reclaimed", "C-9", AT + 5)
-    assert standing(suspicion(), (gave("C-8", a="512", b="512"),)) == Standing("reclaimed", "C-8", AT + 1)
+    assert standing(suspicion(), (half, gave("C-9", AT + 5, b="512"))) == Standing("reclaimed", "C-9", AT + 5, "C-9")
+    assert standing(suspicion(), (gave("C-8", a="512", b="512"),)) == Standing("reclaimed", "C-8", AT + 1, "C-8")
 
 
 def test_another_value_and_another_place_give_nothing_back() -> None:
@@ -52,7 +54,34 @@ def test_another_value_and_another_place_give_nothing_back() -> None:
 
 def test_the_first_that_settles_it_counts() -> None:
     claims = (Claim("refuted", "st-1", AT + 1), gave("C-8", AT + 2, a="512", b="512"))
-    assert standing(suspicion(), claims) == Standing("refuted", "st-1", AT + 1)
+    settled = standing(suspicion(), claims)
+    assert settled == Standing("refuted", "st-1", AT + 1, "C-8")
+    assert not settled.is_lost
+
+
+def test_refuted_and_not_given_back_it_is_still_lost() -> None:
+    assert standing(suspicion(), (Claim("refuted", "st-1", AT + 1),)).is_lost
+    assert not standing(suspicion(), (Claim("confirmed", "st-1", AT + 1),)).is_lost
+    assert standing(suspicion(), ()).is_lost
+
+
+@pytest.mark.parametrize(
+    ("title", "word", "catalogued", "becomes"),
+    [
+        ("cold-start", "verified", True, "confirmed"),
+        ("cold-start", "refuted", True, "refuted"),
+        ("cold-start", "consistent", True, None),
+        ("cold-start", "unverified", True, None),
+        ("queued-behind-load", "verified", True, "refuted"),
+        ("queued-behind-load", "consistent", True, None),
+        ("queued-behind-load", "refuted", True, None),
+        ("uptime_s > 5", "verified", False, None),
+    ],
+)
+def test_a_statement_settles_it_by_what_the_revert_was_made_on(
+    title: str, word: str, catalogued: bool, becomes: str | None
+) -> None:
+    assert settles(("cold-start",), title, word, catalogued=catalogued) == becomes
 
 
 def test_what_gives_it_back_is_asked_for_by_name() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncssh
 import pytest
 
-from bot.arguments import OPTIONS
 from bot.commands import COMMANDS
 from bot.grammar import parse
 from bot.names import Names
+from bot.options import OPTIONS
 from policies.fleet_file import read_fleet
 from sandbox.fleet.document import HostEntry, People, fleet_text
 from sandbox.hints import HINTS
 from sandbox.page.hints import PageHints
 
 ROLES = ("prefill", "decode", "router")
-FAMILIES = ("/knob", "/deploy")
+FAMILIES = ("/knob", "/deploy", "/cause")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,9 @@ def test_every_family_that_has_words_of_its_own_is_offered() -> None:
 
 
 def test_every_option_is_offered_and_orders_are_those_of_the_fleet(names: Names) -> None:
-    assert set(HINTS["/knob *"]) == {*OPTIONS, *names.orders} - {"anyway", "for"}
+    assert set(HINTS["/knob *"]) == {*OPTIONS, *names.orders} - {"anyway", "for", "of"}
+    assert set(HINTS["/cause *"]) == {"of", "citing"}
+    assert set(HINTS["/cause cause"]) == names.causes
     assert set(HINTS["/deploy *"]) == {"via", "because", "anyway", "dry", "for", "since", *names.orders}
 
 
@@ -54,7 +56,7 @@ def test_a_deploy_is_offered_for_the_service_that_has_releases(names: Names) -> 
 
 
 def test_every_offered_command_is_read_as_it_stands(names: Names) -> None:
-    read = [parse(text, names=names) for text in offered(HINTS) if not text.endswith((" *", "/knob", "/deploy"))]
+    read = [parse(text, names=names) for text in offered(HINTS) if not text.endswith((" *", *FAMILIES))]
     assert [(one.normalised, one.error) for one in read if one.error is not None] == []
     assert len(read) > 8
 

@@ -106,7 +106,7 @@ def test_a_reminder_is_recorded_once_for_each_date_by_whoever_is_first(room: Roo
     room.now = T0 + 2 * WEEK_S + 5
     assert other.remind(room.now) == ["su-7"]
     assert room.client.remind_of_suspicions() == []
-    dates = [x.event.due_at for x in room.client.reminders(10) if isinstance(x.event, e.SuspicionReminded)]
+    dates = [x.event.due_at for x in room.client.asides(10) if isinstance(x.event, e.SuspicionReminded)]
     assert dates == [T0 + WEEK_S, T0 + 2 * WEEK_S]
     assert room.ledger.verify() == []
 

@@ -1,0 +1,73 @@
+"""What is read at the moment at which a knob is blamed, and what else was begun since its value came."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypedDict
+
+from policies import events as e
+from policies.blame import Beside, Blame, claims_of, guilt_of, if_guilty
+from policies.causes.claim import Claim
+from policies.intents import RevertKnob
+from workers.judging import Judging
+from workers.measuring import Measuring
+
+if TYPE_CHECKING:
+    from workers.wiring import Wiring
+
+MOST_BESIDE = 20
+
+
+class Since(TypedDict):
+    """Fields of a Blame that say what changed since the blamed value came."""
+
+    since: float | None
+    brought_by: str | None
+    beside: tuple[Beside, ...]
+    beside_left: int
+
+
+def blame(wiring: Wiring, measuring: Measuring, asked: e.Asked, change_id: str) -> Blame | None:
+    """What is read at the moment at which a knob is blamed; None for an intent that blames none."""
+    intent, fleet = asked.intent, wiring.fleet
+    knob = fleet.knobs.get(intent.knob) if isinstance(intent, RevertKnob) else None
+    if not isinstance(intent, RevertKnob) or knob is None:
+        return None
+    claims, unread = claims_of(intent.because, intent.citing, fleet)
+    effect = measuring.look()
+    baseline = measuring.before(effect)
+    judging = Judging(fleet, measuring, wiring.clock)
+    seen = judging.look((Claim(if_guilty(knob)), *claims), effect, baseline, knob.on)
+    since = _since(wiring, knob.name, change_id)
+    return Blame(
+        at=max(wiring.clock(), effect.end),
+        effect=effect,
+        baseline=baseline,
+        guilt=guilt_of(knob, seen.effect),
+        state=seen.effect.state,
+        load=measuring.load(seen.effect),
+        verdicts=tuple(seen.verdict(claim) for claim in claims),
+        unread=unread,
+        **since,
+    )
+
+
+def _since(wiring: Wiring, knob: str, change_id: str) -> Since:
+    """When the blamed value came, and what else was begun since."""
+    found = wiring.client.brought(knob, sys.maxsize)
+    if found is None:
+        return {"since": None, "brought_by": None, "beside": (), "beside_left": 0}
+    came = found[1]
+    beside: list[Beside] = []
+    left = 0
+    for entry in reversed(wiring.ledger.index("changes")):
+        if entry.at < came.at:
+            break
+        change = wiring.ledger.load(entry.subject)
+        if change.id in {change_id, came.subject} or not change.started_at or change.asked is None:
+            continue
+        if len(beside) == MOST_BESIDE:
+            left += 1
+            continue
+        beside.append(Beside(change=change.id, said=change.asked.normalised[:200], at=change.started_at))
+    return {"since": came.at, "brought_by": came.subject, "beside": tuple(reversed(beside)), "beside_left": left}
