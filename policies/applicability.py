@@ -25,6 +25,7 @@ MOST_NAMED = 6
 MOST_VALUE = 60
 SHOWS_AN_EFFECT = frozenset({"improves", "regresses", "trade_off"})
 VENDOR = re.compile(r"^(nvidia|amd|intel)\s+", re.IGNORECASE)
+WATTS = re.compile(r"(?i)([0-9]{1,5}(?:\.[0-9]+)?)\s*w?(?:atts?)?")
 DIGEST = re.compile(r"(sha256:)?[0-9a-f]{7,64}")
 Values = dict[str, str | int | float | None]
 
@@ -55,7 +56,7 @@ class _Row:
 ROWS = (
     _Row("GPU", lambda c: _bare(c.accelerator), "invalid", must_be_known=True),
     _Row("number of GPUs", lambda c: _text(c.accelerators), "invalid", must_be_known=True),
-    _Row("power limit", lambda c: c.power_limit, "invalid", must_be_known=False),
+    _Row("power limit", lambda c: _watts(c.power_limit), "invalid", must_be_known=False),
     _Row("MIG", lambda c: c.mig, "invalid", must_be_known=False),
     _Row("node pool", lambda c: c.node_pool, "weak", must_be_known=False),
     _Row("revision of the model", lambda c: c.revision, "invalid", must_be_known=False),
@@ -212,6 +213,12 @@ def _word(finding: Finding) -> Holds:
 
 def _text(value: int | None) -> str | None:
     return None if value is None else str(value)
+
+
+def _watts(limit: str | None) -> str | None:
+    """`700W`, `700 watts` and `700.0 W` are one limit."""
+    found = WATTS.fullmatch(limit.strip()) if limit is not None else None
+    return f"{float(found[1]):g} W" if found is not None else limit
 
 
 def _bare(name: str | None) -> str | None:

@@ -64,7 +64,7 @@ class Service(Model):
     canary: Canary | None = None
     server_info: HttpCheck | None = None  # asked for the "reported by the engine" rung of the proof
     model_info: HttpCheck | None = None  # /model_info or /v1/models: which model is served
-    loads: HttpCheck | None = None  # /v1/loads: on which accelerators, and how many
+    loads: HttpCheck | None = None  # /v1/loads or a DCGM exporter: on which accelerators
     devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
     deploy: DeployEntry | None = None  # how it gets another version
 

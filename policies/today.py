@@ -17,6 +17,7 @@ from policies.context import UNSET, Context, LoadRange, everywhere, from_argumen
 from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet, Knob
 from policies.gates.port import taken
+from policies.gates.reported import reported_value
 from policies.inert import reads, server_info
 from policies.metrics.engine import Engine
 from policies.metrics.measured import Reading
@@ -26,6 +27,7 @@ from policies.metrics.samples import Scrape, answered_scrape
 COMMIT_VARIABLES = ("VLLM_BUILD_COMMIT", "IMAGE_DIGEST", "GIT_COMMIT")
 DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})\b")
 GPU = "DCGM_FI_DEV_"
+POWER_LIMIT = "DCGM_FI_DEV_POWER_MGMT_LIMIT"
 MOST_TEXT = 200
 MOST_NAMES = 8
 LEAST_READINGS = 20
@@ -109,13 +111,7 @@ def _of(fleet: Fleet, knob: Knob, unit: UnitFacts, scrape: Scrape | None) -> Con
     info = server_info(unit)
     found = _from_info(info) if info is not None else Context()
     update: dict[str, object] = {"knobs": _knobs(fleet, knob, unit)}
-    loads = _document(_answer(unit, "loads"))
-    accelerator, count = _gpus(scrape)
-    if isinstance(loads, dict):
-        accelerator = _text(loads.get("accelerator")) or accelerator
-        number = loads.get("num_accelerators")
-        count = number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else count
-    update |= {"accelerator": accelerator, "accelerators": count}
+    update |= _gpus([scrape, *_exported(unit)]) | _loads(_document(_answer(unit, "loads")))
     names, revision = _models(_document(_answer(unit, "model_info")))
     if names:
         update["model"] = found.model or names[0]
@@ -123,7 +119,7 @@ def _of(fleet: Fleet, knob: Knob, unit: UnitFacts, scrape: Scrape | None) -> Con
     if revision is not None and found.revision is None:
         update["revision"] = revision
     if found.commit is None:
-        update["commit"] = _commit(unit)
+        update["commit"] = _deployed(fleet, unit, info, found.version) or _commit(unit)
     return found.model_copy(update=update)
 
 
@@ -171,14 +167,52 @@ def _models(document: JsonValue) -> tuple[list[str], str | None]:
     return names, _text(document.get("revision"))
 
 
-def _gpus(scrape: Scrape | None) -> tuple[str | None, int | None]:
-    """Kind and number of the accelerators, where the metrics of DCGM are among those of the service."""
-    if scrape is None:
-        return None, None
-    seen = [s.labels for s in scrape.samples if s.name.startswith(GPU)]
-    kinds = {labels["modelName"] for labels in seen if labels.get("modelName")}
-    numbers = {labels.get("UUID") or labels.get("gpu") for labels in seen} - {None}
-    return (plain(kinds.pop(), MOST_TEXT) if len(kinds) == 1 else None), len(numbers) or None
+def _loads(document: JsonValue) -> dict[str, object]:
+    """Kind and number of the accelerators, as `/v1/loads` tells them."""
+    if not isinstance(document, dict):
+        return {}
+    kind, number = _text(document.get("accelerator")), document.get("num_accelerators")
+    counted = isinstance(number, int) and not isinstance(number, bool) and number > 0
+    return ({"accelerator": kind} if kind is not None else {}) | ({"accelerators": number} if counted else {})
+
+
+def _exported(unit: UnitFacts) -> list[Scrape]:
+    """Where `loads` is the address of a DCGM exporter: what that says."""
+    answer = _answer(unit, "loads")
+    scrape = answered_scrape(unit.service, answer) if answer is not None else None
+    return [scrape] if isinstance(scrape, Scrape) else []
+
+
+def _gpus(scrapes: Sequence[Scrape | None]) -> dict[str, object]:
+    """What DCGM's metrics say of the accelerators: kind, number, driver, power limit and MIG profile.
+
+    What differs between them is not told: no single word is true of all.
+    """
+    seen = [s for scrape in scrapes if scrape is not None for s in scrape.samples if s.name.startswith(GPU)]
+    numbers = {s.labels.get("UUID") or s.labels.get("gpu") for s in seen} - {None}
+    limits = {f"{s.value:g} W" for s in seen if s.name == POWER_LIMIT}
+    told: dict[str, object] = {
+        "accelerator": _only({s.labels.get("modelName", "") for s in seen}),
+        "accelerators": len(numbers) or None,
+        "driver": _only({s.labels.get("DCGM_FI_DRIVER_VERSION", "") for s in seen}),
+        "mig": _only({s.labels.get("GPU_I_PROFILE", "") for s in seen}),
+        "power_limit": _only(limits),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _only(values: set[str]) -> str | None:
+    return plain(next(iter(values)), MOST_TEXT) or None if len(values) == 1 else None
+
+
+def _deployed(fleet: Fleet, unit: UnitFacts, info: str | None, version: str | None) -> str | None:
+    """The running version as the service's `deploy` reads it back, where that stands in server_info."""
+    service = fleet.services[unit.service]
+    told = service.deploy.version if service.deploy is not None else None
+    if info is None or told is None or told.field is None or service.server_info is None:
+        return None
+    found = reported_value(info, told.field) if told.http == service.server_info.url else None
+    return plain(found, MOST_TEXT) if found and found != version else None
 
 
 def _prefill_decode(units: Mapping[str, UnitFacts]) -> dict[str, str]:

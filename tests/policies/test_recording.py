@@ -176,7 +176,9 @@ def test_a_latency_that_is_higher_between_two_others_asks_for_repeats() -> None:
 
 
 def test_a_load_with_an_interval_needs_no_remark_about_its_neighbours() -> None:
-    sweep = [(c, given(f"a{c}", A, c), tuple(a * factor for a in A)) for c, factor in ((8, 1.1), (16, 1.001), (64, 1.1))]
+    sweep = [
+        (c, given(f"a{c}", A, c), tuple(a * factor for a in A)) for c, factor in ((8, 1.1), (16, 1.001), (64, 1.1))
+    ]
     found = from_results([a for _, a, _ in sweep], [given(f"b{c}", b_runs, c) for c, _, b_runs in sweep], terms())
     assert [p.concurrency for p in found.points] == [8, 16, 64]
     assert found.points[1].ratio < min(found.points[0].ratio, found.points[2].ratio)

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policies.applicability import standing
 from policies.context import Context, LoadRange
+from policies.deploys.strategy import DeployEntry
 from policies.facts import HttpAnswer, LogTail, PortOwner, ProcessEnv, UnitFacts
 from policies.fleet import Fleet, Reported
 from policies.inert import Reads, reads
 from policies.metrics.measured import Reading
 from policies.today import running_query, scraped, today, variables, with_load
 from tests.policies import builders as b
+from tests.shared import shared
 
 PATH = f"internal_states.0.env_vars.{b.ENV}"
 DIGEST = "sha256:" + "ab" * 32
@@ -28,6 +31,10 @@ METRICS = """\
 # TYPE sglang:num_running_reqs gauge
 sglang:num_running_reqs{tp_rank="0",dp_rank="0"} 41
 sglang:num_running_reqs{tp_rank="1",dp_rank="0"} 41
+"""
+EXPORTER = """\
+DCGM_FI_DEV_POWER_MGMT_LIMIT{gpu="0",UUID="GPU-a",modelName="NVIDIA H200",DCGM_FI_DRIVER_VERSION="570.195.03"} 700.0
+DCGM_FI_DEV_SM_CLOCK{gpu="0",UUID="GPU-a",modelName="NVIDIA H200",DCGM_FI_DRIVER_VERSION="570.195.03"} 1980
 """
 DCGM = """\
 DCGM_FI_DEV_SM_CLOCK{gpu="0",UUID="GPU-a",modelName="NVIDIA H200"} 1980
@@ -77,6 +84,42 @@ def test_the_accelerators_are_those_of_the_loads_endpoint() -> None:
 def test_without_that_endpoint_dcgm_tells_them() -> None:
     found = seen(http=http(metrics=METRICS + DCGM))
     assert (found.accelerator, found.accelerators) == ("NVIDIA H200", 2)
+
+
+def test_an_exporter_of_dcgm_tells_driver_power_limit_and_slices_too() -> None:
+    found = seen(http=http(metrics=METRICS, loads=EXPORTER))
+    assert (found.accelerator, found.accelerators, found.driver) == ("NVIDIA H200", 1, "570.195.03")
+    assert (found.power_limit, found.mig) == ("700 W", None)
+    sliced = EXPORTER.replace('gpu="0"', 'gpu="0",GPU_I_PROFILE="3g.40gb",GPU_I_ID="1"')
+    assert seen(http=http(loads=sliced)).mig == "3g.40gb"
+    mixed = EXPORTER + DCGM.replace("H200", "H100")
+    assert (seen(http=http(loads=mixed)).accelerator, seen(http=http(loads=mixed)).accelerators) == (None, 2)
+    assert (
+        seen(http=http(loads=shared("metrics").joinpath("dcgm-exporter_readme_sample.prom").read_text())) != Context()
+    )
+
+
+@pytest.mark.parametrize(
+    ("spelled", "told", "same"), [("700W", "700 W", True), ("700 watts", "700 W", True), ("600", "700 W", False)]
+)
+def test_a_power_limit_is_one_in_every_spelling(spelled: str, told: str, same: bool) -> None:
+    record = b.judged(context=b.measured(power_limit=spelled))
+    found = standing(record, b.today(power_limit=told), b.NOW)
+    assert (found.word == "valid") is same
+
+
+def test_the_version_that_a_deploy_reads_back_is_the_commit() -> None:
+    plain_fleet = b.fleet(server_info=True)
+    deploy = {
+        "strategy": {"kind": "releases", "path": "/srv/x"}, "restarts": ("decode-only",),
+        "version": {"http": "http://127.0.0.1:30001/server_info", "field": "build"},
+    }  # fmt: skip
+    decode = plain_fleet.services["decode"].model_copy(update={"deploy": DeployEntry.model_validate(deploy)})
+    fleet = plain_fleet.model_copy(update={"services": {**plain_fleet.services, "decode": decode}})
+    info = http(server_info={"version": "0.5.23", "build": "r-4711"})
+    assert seen(fleet, http=info).commit == "r-4711"
+    assert seen(fleet, http=http(server_info={"version": "0.5.23", "build": "0.5.23"})).commit is None
+    assert seen(plain_fleet, http=info).commit is None
 
 
 @pytest.mark.parametrize(
