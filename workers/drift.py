@@ -13,18 +13,31 @@ from typing import TYPE_CHECKING
 
 from policies import events as e
 from policies.aftermath.version import own_version
+from policies.deploys.strategy import Variable
 from policies.errors import OpsError
 from policies.facts import Incarnation, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
+from workers.deployed import deployed
 from workers.hosts import HOSTS_AT_ONCE
 from workers.ledger import Ledger
 from workers.look import InstanceValue, desired_of, value_of
+from workers.versions import Versions
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 Value = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLook:
+    """The version of an instance: by its last deploy, by its link or variable, as it is read back. None: unknown."""
+
+    desired: str | None
+    configured: str | None
+    live: str | None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +53,7 @@ class InstanceLook:
     incarnation: Incarnation
     left: Incarnation | None
     values: Mapping[str, InstanceValue]  # by knob
+    version: VersionLook | None  # None: the service has no `deploy:`
     findings: tuple[Finding, ...]
 
 
@@ -65,6 +79,7 @@ def fleet_drift(wiring: Wiring) -> FleetLook:
     units, unread = _observed(wiring)
     desired = {name: desired_of(wiring.ledger, knob) for name, knob in fleet.knobs.items()}
     builds = {instance: own_version(facts) for instance, facts in units.items()}
+    versions = _versions(wiring, units)
     looks = []
     for instance, facts in units.items():
         knobs = [knob for knob in fleet.knobs.values() if facts.service in knob.on]
@@ -73,8 +88,18 @@ def fleet_drift(wiring: Wiring) -> FleetLook:
         found = [finding for name, value in values.items() for finding in _of_value(name, value)]
         found += _of_process(instance, facts, left)
         found += _of_build(fleet, instance, facts.service, builds)
+        found += _of_version(fleet, instance, versions.get(instance))
         looks.append(
-            InstanceLook(instance, facts.active_state, builds[instance], facts.incarnation, left, values, tuple(found))
+            InstanceLook(
+                instance=instance,
+                active_state=facts.active_state,
+                build=builds[instance],
+                incarnation=facts.incarnation,
+                left=left,
+                values=values,
+                version=versions.get(instance),
+                findings=tuple(found),
+            )
         )
     return FleetLook(tuple(looks), unread)
 
@@ -86,7 +111,9 @@ def _observed(wiring: Wiring) -> tuple[dict[str, UnitFacts], dict[str, OpsError]
     for service in fleet.services:
         for instance in fleet.instances(service):
             by_host[instance.split("@", 1)[1]].append(instance)
-    variables = sorted({knob.env for knob in fleet.knobs.values()})
+    strategies = [service.deploy.strategy for service in fleet.services.values() if service.deploy is not None]
+    holding = {strategy.env for strategy in strategies if isinstance(strategy, Variable)}
+    variables = sorted({knob.env for knob in fleet.knobs.values()} | holding)
 
     def look(instances: Sequence[str]) -> dict[str, UnitFacts] | OpsError:
         try:
@@ -99,6 +126,24 @@ def _observed(wiring: Wiring) -> tuple[dict[str, UnitFacts], dict[str, OpsError]
     units = {i: facts for answer in answers.values() if isinstance(answer, dict) for i, facts in answer.items()}
     ordered = [i for service in fleet.services for i in fleet.instances(service) if i in units]
     return {i: units[i] for i in ordered}, {h: a for h, a in answers.items() if isinstance(a, OpsError)}
+
+
+def _versions(wiring: Wiring, units: Mapping[str, UnitFacts]) -> dict[str, VersionLook]:
+    """Versions of the services that can be deployed; of an instance that cannot be asked, why."""
+    fleet, found = wiring.fleet, {}
+    reader = Versions(fleet, wiring.hosts)
+    for service in fleet.services.values():
+        if service.deploy is None:
+            continue
+        desired = deployed(wiring.ledger, service.name)
+        for instance in (i for i in fleet.instances(service.name) if i in units):
+            try:
+                seen = reader.seen((instance,), units, desired)[instance]
+                said = seen.version
+                found[instance] = VersionLook(desired.get(instance), seen.now, said.text, said.error or "")
+            except OpsError as error:
+                found[instance] = VersionLook(desired.get(instance), None, None, error.message)
+    return found
 
 
 def _left(ledger: Ledger, instance: str) -> Incarnation | None:
@@ -145,3 +190,22 @@ def _of_build(fleet: Fleet, instance: str, service: str, builds: Mapping[str, st
     values: dict[str, Value] = {"instance": instance, "build": builds[instance]}
     values |= {"other": known[0][0], "other_build": known[0][1]}
     return [Finding(code="drift.builds", effect="refuse", values=values)]
+
+
+def _of_version(fleet: Fleet, instance: str, look: VersionLook | None) -> list[Finding]:
+    entry = fleet.services[instance.split("@", maxsplit=1)[0]].deploy
+    if look is None or entry is None:
+        return []
+    told: dict[str, Value] = {"instance": instance, "configured": look.configured}
+    found = []
+    if look.desired is not None and look.configured not in {None, look.desired}:
+        values = {**told, "desired": look.desired}
+        found.append(Finding(code="drift.version-configured", effect="refuse", values=values))
+    wanted = entry.version.of(look.configured) if look.configured is not None else None
+    if look.live is None or look.configured is None:
+        values = {"instance": instance, "why": look.error or "it is not told"}
+        found.append(Finding(code="drift.version-unknown", effect="note", values=values))
+    elif wanted is not None and look.live != wanted:
+        values = {**told, "live": look.live}
+        found.append(Finding(code="drift.version-live", effect="refuse", values=values))
+    return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(name="drift")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, instances, errors.")
 def drift(*, as_json: bool) -> None:
-    """Compare desired, configured and live values of every knob on every instance, and their builds.
+    """Compare desired, configured and live values of every knob, and versions, on every instance.
 
     Desired is what the last succeeded change brought, configured what the unit would start with, live what its main
     process has. Nothing is changed. Exits 0 when nothing differs, 1 when something does or a host cannot be asked.
@@ -54,12 +54,18 @@ def _document(look: InstanceLook) -> JsonValue:
         "instance": look.instance,
         "active_state": look.active_state,
         "build": look.build,
+        "version": _version(look),
         "incarnation": look.incarnation.model_dump(mode="json"),
         "left": look.left.model_dump(mode="json") if look.left is not None else None,
         "knobs": [_value(name, value) for name, value in look.values.items()],
         "drift": [_finding(one) for one in look.findings if one.effect == "refuse"],
         "notes": [_finding(one) for one in look.findings if one.effect != "refuse"],
     }
+
+
+def _version(look: InstanceLook) -> JsonValue:
+    seen = look.version
+    return None if seen is None else {"desired": seen.desired, "configured": seen.configured, "live": seen.live}
 
 
 def _value(knob: str, value: InstanceValue) -> JsonValue:

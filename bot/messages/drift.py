@@ -13,4 +13,7 @@ SENTENCES: dict[str, str] = {
     "drift.other-process": "{instance}: pid {pid} runs, the last restart of ours left pid {was}",
     "drift.not-loaded": "{instance}: files of {unit} were changed and systemd has not read them",
     "drift.builds": "{instance}: build {build} answers, and {other_build} on {other}",
+    "drift.version-configured": ("{instance}: version {desired} was deployed last, and {configured} would be started"),
+    "drift.version-live": "{instance}: version {live} runs, and {configured} would be started",
+    "drift.version-unknown": "{instance}: its version cannot be told: {why}",
 }

@@ -8,12 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
+from policies.deploys.strategy import VersionSource
 from policies.fleet import Fleet
 from sandbox.fleet.document import KNOB, KNOB_ENV
 from sandbox.fleet.units import unit_name
 from tests.ports import free_port
 from tests.real.stage import Stage
-from workers.drift import FleetLook, _of_build, fleet_drift
+from workers.drift import FleetLook, VersionLook, _of_build, _of_version, fleet_drift
 
 pytestmark = pytest.mark.real
 
@@ -92,6 +93,29 @@ def test_a_host_that_cannot_be_asked_is_told_and_the_answer_is_no(
     (error,) = json.loads(answer.stdout)["errors"]
     assert (answer.exit_code, error["code"], error["message"].startswith("gpu2: ")) == (1, "host.not-asked", True)
     assert set(error) == {"file", "line", "code", "message", "hint"}
+
+
+def test_a_version_that_nobody_deployed_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = fleet_drift(stage.w).instances[1]
+    assert decode.version is not None
+    runs = decode.version.configured
+    assert (decode.version.desired, runs is not None, decode.findings) == (None, True, ())
+    monkeypatch.setattr("workers.drift.deployed", lambda *_: {"decode@gpu1": "9.9.9"})
+    other = fleet_drift(stage.w)
+    assert codes(other, "refuse") == [("decode@gpu1", "version-configured")]
+    entry = stage.document.services["decode"].deploy
+    assert entry is not None
+    for look, code in (
+        (VersionLook("1", "1", "2"), "drift.version-live"),
+        (VersionLook("1", "2", "2"), "drift.version-configured"),
+        (VersionLook("1", "1", None, "it is away"), "drift.version-unknown"),
+        (VersionLook(None, None, "2"), "drift.version-unknown"),
+    ):
+        plain = stage.document.services["decode"].model_copy(
+            update={"deploy": entry.model_copy(update={"version": VersionSource(file="/version")})}
+        )
+        fleet: Fleet = stage.document.model_copy(update={"services": {"decode": plain}})
+        assert [one.code for one in _of_version(fleet, "decode@gpu1", look)] == [code]
 
 
 def test_replicas_with_different_builds_are_drift(stage: Stage) -> None:
