@@ -18,7 +18,7 @@ from bot.escape import named
 from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, unwrap
 from bot.options import OPTIONS
-from bot.spelling import refuse_odd
+from bot.spelling import is_change, refuse_odd
 from bot.words import Word, joined, split
 from policies.intents import Command, Help
 
@@ -116,7 +116,7 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
     first = rest[0]
     refuse_odd(first)
     word = first.bare.lower()
-    found = find(word) if first.quoted is None else None
+    found = find(word, family or _meant(word, rest, names)) if first.quoted is None else None
     if found is None or (family is not None and family not in found.families):
         if family == CAUSE and _states(rest, names):
             found = cause.COMMAND
@@ -131,6 +131,16 @@ def _command(family: str | None, rest: tuple[Word, ...], names: Names | None) ->
     if isinstance(command, Help) and command.command is not None:
         _check_help(command.command)
     return command, (Word(word), *arguments.words)
+
+
+def _meant(word: str, rest: tuple[Word, ...], names: Names | None) -> str | None:
+    """The family of a word that stands behind two of them, by what it is said about."""
+    if word != "why" or len(rest) < 2:
+        return None
+    about = rest[1].bare
+    if about in names.knobs if names is not None else not about.islower() and not is_change(about):
+        return "/knob"
+    return CAUSE
 
 
 def _cause_is_its_family(rest: tuple[Word, ...]) -> bool:
@@ -186,7 +196,7 @@ def _absent(what: str) -> Unreadable:
 
 def _behind(family: str | None, word: str) -> str:
     """A word, with its family where that is another one than was typed."""
-    found = find(word)
+    found = find(word, family)
     return word if found is None or family is None or family in found.families else f"{found.families[0]} {word}"
 
 

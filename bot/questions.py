@@ -12,6 +12,7 @@ from bot.cards.kit import Card
 from bot.cards.story import Story
 from bot.cards.suspicion import reclaim_card
 from bot.cards.why import why_card
+from bot.cards.why_knob import why_knob_card
 from bot.commands import help_lines
 from bot.markup import Markup
 from bot.messages import say
@@ -34,6 +35,7 @@ from policies.intents import (
     Verify,
     Where,
     WhyCause,
+    WhyKnob,
 )
 from workers.client import Client
 from workers.look import KnobLook, VerifyLook
@@ -48,7 +50,7 @@ ASKING = {
     "restart": frozenset({None, "deploy", "restart"}),
 }
 DECIDING = frozenset({"confirm", "keep"})
-Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | History | Log | Reclaim | WhyCause | Help
+Asked = Verify | ListKnobs | ShowKnob | EvidenceOf | Status | History | Log | Reclaim | WhyKnob | WhyCause | Help
 
 
 class Truths(Protocol):
@@ -119,6 +121,8 @@ class Questions:
                 return evidences.about(question.knob, found, self._clock(), {}, self.standings(question.knob))
             case Status():
                 return self._status(question)
+            case WhyKnob():
+                return self._why(question.knob)
             case History():
                 return self._history(question.knob)
             case Log():
@@ -159,6 +163,20 @@ class Questions:
         if story is None:
             return answers.told(say("click.no-such-change", change=change_id))
         return details_card(story, digest)
+
+    def _why(self, knob: str) -> Card:
+        client = self._client
+        return why_knob_card(
+            knob,
+            client.of_knob(knob),
+            client.change,
+            tuple(client.evidence(knob)),
+            self.standings(knob),
+            client.blamed(knob),
+            client.stated,
+            self._clock(),
+            self._address,
+        )
 
     def _history(self, knob: str) -> Card:
         entries = self._client.of_knob(knob)

@@ -27,6 +27,11 @@ def is_plain_value(text: str) -> bool:
     return _VALUE.fullmatch(text) is not None
 
 
+def is_change(text: str) -> bool:
+    """Whether it is spelled like a change: `C-142`."""
+    return _CHANGE.fullmatch(text) is not None
+
+
 def refuse_odd(word: Word) -> None:
     """Refuse characters outside ASCII in the unquoted part of a word: they may look like others.
 

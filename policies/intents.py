@@ -214,6 +214,13 @@ class UnlockScope(Model):
     scope: str
 
 
+class WhyKnob(Model):
+    """`why NAME`, behind /knob: where a knob's value comes from."""
+
+    kind: Literal["why_knob"] = "why_knob"
+    knob: str
+
+
 class WhyCause(Model):
     """`why CHANGE|SERVICE`, behind /cause: what the metrics say, which causes hold, which are refuted."""
 
@@ -249,7 +256,7 @@ class DisputeStatement(Model):
 
 
 Question = Annotated[
-    Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | History | Log | WhyCause | Reclaim,
+    Verify | ListKnobs | ShowKnob | EvidenceOf | Status | Help | History | Log | WhyKnob | WhyCause | Reclaim,
     Field(discriminator="kind"),
 ]
 Command = Annotated[
@@ -271,6 +278,7 @@ Command = Annotated[
     | Log
     | LockScope
     | UnlockScope
+    | WhyKnob
     | WhyCause
     | Reclaim
     | StateCause

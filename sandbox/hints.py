@@ -38,6 +38,7 @@ HINTS: PageHints = {
             "what is recorded of a knob's worth, judged, with pictures; add opens a form for result files, also for"
             " files that are dropped here with a mention of the app"
         ),
+        "why": "where a knob's value comes from: the change, its people, evidence, suspicions, causes",
         "history": "everything that happened to a knob, in order: changes, evidence, suspicions, people",
         "reclaim": "what was taken away on suspicion, what that costs, and how to get it back",
         "verify": "how far it is proven that a knob is live, on every instance; changes nothing",
@@ -46,7 +47,7 @@ HINTS: PageHints = {
     "/knob restore": {f"{KNOB}=512": "", **NAME},
     "/knob set": {f"{KNOB}=512": ""},
     "/knob evidence": {**NAME, "add": "a form for result files"},
-    **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify", "history")},
+    **{f"/knob {word}": NAME for word in ("show", "revert", "unset", "verify", "why", "history")},
     "/knob *": {"on": "a service, a host or service@host", **OPTIONS, "citing": "readings that support it", **ORDERS},
     "/deploy": {
         "deploy": "another version of a service: checked on its hosts before anything is planned, proven afterwards",

@@ -16,11 +16,13 @@ from policies.evidence import Draft, Record
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
+from policies.suspicion import Standing, Suspicion
 from workers.changed import Changed, changed, of_knob
 from workers.ledger import Ledger
 from workers.locks import Locks
 from workers.queue import Doorbell
 from workers.reserved import known, reserved
+from workers.statements import Told, told_about
 from workers.suspicions import Kept, Suspicions
 from workers.watch import Seen
 
@@ -153,6 +155,14 @@ class Client:
         """One by its id, whatever became of it; None when there is none."""
         found = self._suspicions.find(name)
         return None if found is None else self._suspicions.kept(*found)
+
+    def blamed(self, knob: str) -> list[tuple[Suspicion, Standing]]:
+        """Every suspicion about a knob, oldest first, with what became of it."""
+        return [found for found in self._suspicions.all() if found[0].knob == knob]
+
+    def stated(self, change_id: str) -> tuple[Told, ...]:
+        """What was stated about a change, oldest first."""
+        return told_about(self.ledger, change_id)
 
     def changed(self, since: float) -> Changed:
         """What changed since that moment, by changes and outside of them. Units: epoch seconds."""

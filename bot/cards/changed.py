@@ -31,7 +31,7 @@ TOLD = {
 def log_card(found: Changed, fleet: Fleet, now: float, address: Link) -> Card:
     """Everything that changed since a moment in its order, then what is watched and what is not."""
     lines = [(change.asked_at, _change(change, address)) for change in found.changes]
-    lines += [(x.event.seen_at, _outside(x.event)) for x in found.outside if isinstance(x.event, e.OutsideSeen)]
+    lines += [(x.event.seen_at, outside_told(x.event)) for x in found.outside if isinstance(x.event, e.OutsideSeen)]
     told_lines = [line for _, line in sorted(lines, key=lambda pair: pair[0])]
     if not told_lines:
         told_lines.append(say("changed.nothing"))
@@ -70,7 +70,7 @@ def history_card(
                 )
             )
         elif isinstance(event, e.OutsideSeen):
-            lines.append(_outside(event))
+            lines.append(outside_told(event))
     return listed_lines(say("changed.history-head", knob=knob), lines)
 
 
@@ -103,18 +103,25 @@ def _of_knob(change: Change, standings: Callable[[str], str | None], address: Li
     parts = [_change(change, address)]
     last = change.last
     if isinstance(last, e.Succeeded):
-        values = [
-            say("changed.values", instance=instance, was=last.was.get(instance), now=now)
-            for instance, now in last.now.items()
-        ]
-        parts += values[:MOST_DIFFERENCES]
+        parts += values_told(last)
         if last.suspicion is not None:
             standing = standings(last.suspicion.id)
             parts.append(say("changed.suspicion", suspicion=last.suspicion.id, standing=standing or "open"))
     return joined(parts)
 
 
-def _outside(event: e.OutsideSeen) -> Markup:
+def values_told(last: e.Succeeded) -> list[Markup]:
+    """What a change left on each instance."""
+    values = [
+        say("changed.values", instance=instance, was=last.was.get(instance), now=now)
+        for instance, now in last.now.items()
+    ]
+    left = len(values) - MOST_DIFFERENCES
+    return values[:MOST_DIFFERENCES] + ([say("plan.more-lines", n=left)] if left > 0 else [])
+
+
+def outside_told(event: e.OutsideSeen) -> Markup:
+    """What was found outside of changes, with when."""
     line = say("changed.outside", at=event.seen_at, instance=event.instance, told=_differences(event.found))
     return joined([line, say("changed.between", since=event.since, seen_at=event.seen_at)])
 

@@ -74,7 +74,7 @@ def _unknown(verdict: Verdict) -> Markup:
 
 
 def _said(why: Why) -> list[Markup]:
-    lines = [_statement(told) for told in why.statements[-MOST_SAID:]]
+    lines = [statement_line(told) for told in why.statements[-MOST_SAID:]]
     kept = why.suspicion
     if kept is not None:
         suspicion = kept.suspicion
@@ -85,7 +85,8 @@ def _said(why: Why) -> list[Markup]:
     return lines
 
 
-def _statement(told: Told) -> Markup:
+def statement_line(told: Told) -> Markup:
+    """Who stated what, and what became of it."""
     statement, standing = told.statement, told.standing
     if statement.actor is None:
         said = say("why.said-probe", statement=statement.id)

@@ -31,6 +31,7 @@ from bot.commands import (
     unlock,
     unset,
     verify,
+    why,
     why_cause,
 )
 from bot.commands.base import CommandWord
@@ -51,6 +52,7 @@ COMMANDS: tuple[CommandWord, ...] = (
     list.COMMAND,
     show.COMMAND,
     evidence.COMMAND,
+    why.COMMAND,
     history.COMMAND,
     log.COMMAND,
     lock.COMMAND,
@@ -71,9 +73,10 @@ class HelpLine:
     example: str
 
 
-def find(word: str) -> CommandWord | None:
-    """The command of a word in lower case."""
-    return next((one for one in COMMANDS if one.word == word), None)
+def find(word: str, family: str | None = None) -> CommandWord | None:
+    """The command of a word in lower case: that of the family, else the first there is."""
+    found = [one for one in COMMANDS if one.word == word]
+    return next((one for one in found if family in one.families), found[0] if found else None)
 
 
 def help_lines(command: str | None, allowed: Callable[[str], bool]) -> tuple[HelpLine, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # family -> words
 NOT_BUILT: dict[str, tuple[str, ...]] = {
-    "/knob": ("why", "try"),
+    "/knob": ("try",),
     "/deploy": (),
     "/cause": (),
 }

@@ -34,6 +34,10 @@ SENTENCES: dict[str, str] = {
     "statement.names-several": "the words name several of the catalogue ({names}); state one at a time",
     "statement.of-thread": "about {change}, in whose thread it was said",
     # why CHANGE|SERVICE
+    "why.knob-head": "where the value of {knob:code} comes from",
+    "why.knob-came": "since {at:day} by {change}: {said:code}, asked by {actor:who}",
+    "why.knob-before": "before that",
+    "why.knob-unmanaged": "no change brought {knob:code} its value: it stands in the hosts' own files, or nowhere",
     "why.head": "what is known about {about}",
     "why.change": "{change} is {state}: {said:code}",
     "why.service-state": "{service}: {said}",

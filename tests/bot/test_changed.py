@@ -6,11 +6,12 @@ import pytest
 
 from bot.asides import Asides
 from bot.grammar import parse
+from bot.names import Names
 from bot.permalinks import Permalinks
 from bot.posting import Poster
 from bot.slack import make_client
 from policies import events as e
-from policies.intents import History, Log
+from policies.intents import History, Log, WhyCause, WhyKnob
 from sandbox.slack import SlackSandbox
 from tests.bot import stories
 from tests.bot.suspected import record, restored, reverted
@@ -83,6 +84,38 @@ def test_the_history_of_a_knob_is_told_in_order_with_its_suspicion(room: Room) -
     record(room.ledger, "C-8", restored())
     said = room.command("/knob history TARGET_CTAS")
     assert "left suspicion su-7, which is reclaimed" in said
+
+
+def test_where_a_value_comes_from_is_told_with_people_evidence_and_suspicion(room: Room) -> None:
+    said = room.command("/knob why TARGET_CTAS")
+    assert "where the value of TARGET_CTAS comes from" in said
+    assert 'by C-7: /knob revert TARGET_CTAS because "multi-round hang", asked by <@U0ANA>' in said
+    assert "approved by <@U0BEN>" in said
+    assert "decode@gpu1: 512 → unset" in said
+    assert "ab-17" in said
+    assert "+12.8 % C64" in said
+    assert "suspicion su-7 is open: cause: not established" in said
+    record(room.ledger, "C-8", restored())
+    said = room.command("/knob why TARGET_CTAS")
+    assert "by C-8" in said
+    assert "before that · since" in said
+    assert "su-7 is closed: C-8 gave the value back" in said
+
+
+def test_a_knob_that_no_change_touched_says_so(store: Store, slack: SlackSandbox) -> None:
+    room = Room(store, slack)
+    assert "no change brought TARGET_CTAS its value" in room.command("/knob why TARGET_CTAS")
+
+
+def test_why_is_about_a_knob_behind_knob_and_about_a_change_behind_cause() -> None:
+    names = Names.of(stories.fleet())
+    assert parse("/knob why TARGET_CTAS", names=names).command == WhyKnob(knob="TARGET_CTAS")
+    assert parse("<@UBOT> why TARGET_CTAS", names=names).command == WhyKnob(knob="TARGET_CTAS")
+    assert parse("<@UBOT> why decode", names=names).command == WhyCause(about="decode")
+    assert parse("/cause why C-7", names=names).command == WhyCause(about="C-7")
+    error = parse("/knob why C-7", names=names).error
+    assert error is not None
+    assert error.code == "unknown-knob"
 
 
 def test_a_knob_without_history_says_so(store: Store, slack: SlackSandbox) -> None:

@@ -40,6 +40,7 @@ from policies.intents import (
     UnsetKnob,
     Verify,
     WhyCause,
+    WhyKnob,
 )
 
 NAME = st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,12}\Z")
@@ -93,6 +94,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     CAUSES,
     st.builds(DisputeStatement, statement=STATEMENT, because=REASON),
     st.builds(WhyCause, about=CHANGE | NAME),
+    st.builds(WhyKnob, knob=NAME),
     st.builds(Reclaim),
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),
@@ -172,6 +174,8 @@ def test_a_command_that_was_written_is_read_as_the_same_command(command: Command
         before = before.replace("/knob", "/deploy")
     if isinstance(command, StateCause | DisputeStatement | WhyCause):
         before = before.replace("/knob", "/cause")
+    if isinstance(command, WhyCause | WhyKnob) and "/" not in before:
+        before += "/knob " if isinstance(command, WhyKnob) else "/cause "  # without a fleet file NAME tells too little
     reading = parse(before + sent(render(command)))
     assert reading.command == command
     assert reading.normalised == before.removeprefix("<@UBOT> ").removeprefix("<@U1|name> ") + render(command)
