@@ -17,6 +17,7 @@ from bot.grammar import Reading, parse, render
 from bot.names import near
 from bot.normalise import lookalike
 from bot.options import OPTIONS
+from bot.spelling import is_change
 from bot.words import quote, split
 from policies.deploys.strategy import sound_ref
 from policies.intents import (
@@ -93,8 +94,9 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(Restart, scope=SCOPE, order=maybe_order, because=REASON, anyway=st.booleans(), dry=st.booleans()),
     CAUSES,
     st.builds(DisputeStatement, statement=STATEMENT, because=REASON),
-    st.builds(WhyCause, about=CHANGE | NAME),
-    st.builds(WhyKnob, knob=NAME),
+    # without a fleet file the spelling says what it is about
+    st.builds(WhyCause, about=CHANGE | NAME.filter(str.islower)),
+    st.builds(WhyKnob, knob=NAME.filter(lambda name: not name.islower() and not is_change(name))),
     st.builds(Reclaim),
     st.builds(Verify, knob=NAME),
     st.builds(ListKnobs, scope=maybe_scope),
@@ -174,8 +176,6 @@ def test_a_command_that_was_written_is_read_as_the_same_command(command: Command
         before = before.replace("/knob", "/deploy")
     if isinstance(command, StateCause | DisputeStatement | WhyCause):
         before = before.replace("/knob", "/cause")
-    if isinstance(command, WhyCause | WhyKnob) and "/" not in before:
-        before += "/knob " if isinstance(command, WhyKnob) else "/cause "  # without a fleet file NAME tells too little
     reading = parse(before + sent(render(command)))
     assert reading.command == command
     assert reading.normalised == before.removeprefix("<@UBOT> ").removeprefix("<@U1|name> ") + render(command)
