@@ -6,20 +6,19 @@ done) has no line; the card shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from bot import lines
 from bot.cards import deploys
 from bot.cards.blame import blame_lines
 from bot.cards.kit import cut
-from bot.cards.plan import mentions, some
+from bot.cards.plan import mentions
+from bot.cards.probe import probe_line
 from bot.cards.progress import held_next, reasons, succeeded
 from bot.cards.story import Story, instance, order_said, value_written
 from bot.cards.verdict import proof_line
-from bot.markup import Markup, joined, mention
+from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from bot.times import clock
 from policies import events as e
-from policies.change import Change
 from policies.events.aside import ASIDE
 from policies.finding import Finding
 from policies.plan import CommandStep, PruneStep, RestartStep, SwitchStep, WriteStep
@@ -34,7 +33,6 @@ SHORT = {
     "click.not-party": "refused.not-party",
     "click.wrong-state": "refused.wrong-state",
 }
-Line = Callable[[Story], Markup | None]
 
 
 def line(story: Story) -> Markup | None:
@@ -214,7 +212,14 @@ def _held(story: Story) -> Markup | None:
 
 def _proved(story: Story) -> Markup | None:
     event = story.entry.event
-    return say("step.proof", said=proof_line(event, story.canary())) if isinstance(event, e.Proved) else None
+    if not isinstance(event, e.Proved):
+        return None
+    return say("step.proof", said=proof_line(event, story.canary(), story.probe()))
+
+
+def _probed(story: Story) -> Markup | None:
+    event = story.entry.event
+    return probe_line(event.probe) if isinstance(event, e.Probed) else None
 
 
 def _bake_started(story: Story) -> Markup | None:
@@ -222,78 +227,36 @@ def _bake_started(story: Story) -> Markup | None:
     return say("bake.started", until=event.until) if isinstance(event, e.BakeStarted) else None
 
 
-def _by(code: str) -> Line:
-    """A line that only says who did it."""
-
-    def told(story: Story) -> Markup | None:
-        actor = getattr(story.entry.event, "actor", None)
-        return say(code, actor=actor.id) if actor is not None else None
-
-    return told
-
-
-def _why(code: str) -> Line:
-    """A line that gives the findings of its event."""
-
-    def told(story: Story) -> Markup | None:
-        findings = getattr(story.entry.event, "findings", ())
-        return say(code, why=joined(some([sentence(f) for f in findings])) if findings else say("step.no-reason"))
-
-    return told
-
-
-def _to(told: Line) -> Line:
-    """A line that those who asked and confirmed must see: it mentions them."""
-
-    def said(story: Story) -> Markup | None:
-        found = told(story)
-        who = parties(story.change)
-        return say("card.to", who=who, said=found) if found is not None and who else found
-
-    return said
-
-
-def parties(change: Change) -> Markup:
-    """The requester, then those who confirmed or denied; everybody once."""
-    found = [change.asked.actor] if change.asked is not None else []
-    found += [given.actor for given in change.approvals]
-    ids = dict.fromkeys(actor.id for actor in found)
-    return joined([mention(user) for user in ids], " ")
-
-
-def _nothing(_: Story) -> None:
-    return None
-
-
-TABLE: dict[str, Line] = {
-    "asked": _nothing,
+TABLE: dict[str, lines.Line] = {
+    "asked": lines.nothing,
     "planned": _planned,
-    "refused": _to(_why("end.refused")),
-    "nothing_to_do": _to(_why("end.nothing-to-do")),
-    "replan": _why("step.replan"),
+    "refused": lines.to(lines.why("end.refused")),
+    "nothing_to_do": lines.to(lines.why("end.nothing-to-do")),
+    "replan": lines.why("step.replan"),
     "approval_given": _approval,
     "click_refused": _click_refused,
     "reminded": _reminded,
-    "denied": _to(_by("step.denied")),
-    "expired": _to(lambda _: say("step.expired")),
+    "denied": lines.to(lines.by("step.denied")),
+    "expired": lines.to(lambda _: say("step.expired")),
     "started": _started,
-    "step_started": _nothing,
+    "step_started": lines.nothing,
     "step_done": _step_done,
     "gate_passed": _gate_passed,
     "gate_failed": _gate_failed,
     "undo_started": _undo_started,
     "abort_asked": _abort_asked,
-    "retry_asked": _by("step.retry-asked"),
-    "undo_asked": _by("step.undo-asked"),
-    "keep_chosen": _to(_by("step.kept")),
-    "held": _to(_held),
-    "unknown": _why("step.unknown"),
+    "retry_asked": lines.by("step.retry-asked"),
+    "undo_asked": lines.by("step.undo-asked"),
+    "keep_chosen": lines.to(lines.by("step.kept")),
+    "held": lines.to(_held),
+    "unknown": lines.why("step.unknown"),
     "proved": _proved,
     "bake_started": _bake_started,
-    "baked": _why("bake.done"),
-    "succeeded": _to(succeeded),
-    "rolled_back": _to(_why("end.rolled-back")),
-    "aborted": _to(_why("end.aborted")),
-    "failed": _to(_why("end.failed")),
-    **dict.fromkeys(ASIDE, _nothing),  # what is recorded beside changes has messages of its own
+    "probed": _probed,
+    "baked": lines.why("bake.done"),
+    "succeeded": lines.to(succeeded),
+    "rolled_back": lines.to(lines.why("end.rolled-back")),
+    "aborted": lines.to(lines.why("end.aborted")),
+    "failed": lines.to(lines.why("end.failed")),
+    **dict.fromkeys(ASIDE, lines.nothing),  # what is recorded beside changes has messages of its own
 }

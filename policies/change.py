@@ -61,6 +61,7 @@ TABLE: dict[tuple[State, str], State] = {
     ("running", "gate_failed"): "running",
     ("running", "proved"): "running",
     ("running", "bake_started"): "running",
+    ("running", "probed"): "running",
     ("running", "baked"): "running",
     ("running", "abort_asked"): "running",
     ("running", "undo_started"): "undoing",

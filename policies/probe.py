@@ -24,6 +24,7 @@ class Probe(Model):
     Units: at is epoch seconds of the host's clock at the answer.
     """
 
+    service: str  # that it went through
     at: float
     took_s: float
     usual_s: float | None = None
@@ -38,7 +39,9 @@ class Probe(Model):
         return self.took_s > max(SLOW_FACTOR * self.usual_s, self.usual_s + SLOW_LEAST_S)
 
 
-def probe(at: float, took_s: float, earlier_s: Sequence[float], load: tuple[Citation, ...]) -> Probe:
+def probe(service: str, at: float, took_s: float, earlier_s: Sequence[float], load: tuple[Citation, ...]) -> Probe:
     """earlier_s: what canaries took before, oldest first; the newest twenty count. Units: seconds."""
     known = list(earlier_s[-MOST_EARLIER:])
-    return Probe(at=at, took_s=took_s, usual_s=median(known) if known else None, n=len(known), load=load)
+    return Probe(
+        service=service, at=at, took_s=took_s, usual_s=median(known) if known else None, n=len(known), load=load
+    )

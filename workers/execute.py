@@ -25,6 +25,7 @@ from workers.gatekeeper import Gatekeeper
 from workers.issued import told
 from workers.lease import Held as Lease
 from workers.patience import Patient
+from workers.probing import Probing
 from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
 from workers.success import succeeded
@@ -72,6 +73,7 @@ class Run:
         self.lease = lease
         self.ledger = Patient(wiring.ledger, lease)
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
+        self.probing = Probing(wiring, self.gates)
         turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
         first = turns[0].tokens if turns else lease.tokens
         self.acts = Acts(wiring.hosts, lease, change.id, first, self._unknown)
@@ -223,17 +225,8 @@ class Run:
         for answer in self.gates.ask(step, issued, aim, touched, wanted):
             common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
             if answer.verdict.answer == "pass":
-                self.record(
-                    e.GatePassed.model_validate(
-                        {
-                            **common,
-                            "verdict": answer.verdict,
-                            "incarnation": answer.incarnation,
-                            "waited_s": answer.waited_s,
-                            "host_at": answer.host_at,
-                        }
-                    )
-                )
+                probe = self.probing.read(answer.verdict) if part == "do" else None
+                self.record(answer.passed(common, probe))
                 continue
             verdict = Aftermath(self.w.fleet, self.w.hosts).told(self.plan, step, issued, aim, answer)
             self.record(e.GateFailed.model_validate({**common, "verdict": verdict}))
@@ -258,6 +251,7 @@ class Run:
         if self.change.abort is not None:
             return  # heeded by the loop: what was done is undone
         self.well = True
+        self.probing.state_slow(self.change)
         if self._next() is None:
             self.record(succeeded(self.w, change, plan), unless_abort=True)
 
@@ -279,6 +273,11 @@ class Run:
         if self.change.bake is None or self.change.baked:
             return
         outcome = watch(self.w.hosts, plan, self.change.bake, self.w.clock, self._goes_on)
+        if isinstance(outcome, e.Baked):
+            probed, outcome_now = self.probing.after_watch(self.change, outcome)
+            for event in probed:
+                self.record(event, unless_abort=True)
+            outcome = outcome_now
         if isinstance(outcome, e.Baked):
             self.record(outcome, unless_abort=True)
         elif outcome:

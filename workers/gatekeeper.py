@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
+from policies.events import GatePassed
 from policies.facts import Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
 from policies.gates import canary, environment, failed, health, incarnation, port, reported, version
 from policies.plan import GateKind, RestartStep, VersionAim
 from policies.planning.steps import reaches
+from policies.probe import Probe
 from workers.aims import Aim, prove
 from workers.executors.answers import Failure, HttpAsk, Waited
 from workers.hosts import Hosts
@@ -40,6 +42,11 @@ class Answer:
     waited_s: float | None = None
     host_at: float | None = None
     restarts_shown: int | None = None
+
+    def passed(self, common: Mapping[str, object], probe: Probe | None) -> GatePassed:
+        """The event of a gate that passed. common: part, index, instance and gate; probe: of a canary."""
+        readings = {"incarnation": self.incarnation, "waited_s": self.waited_s, "host_at": self.host_at}
+        return GatePassed.model_validate({**common, "verdict": self.verdict, **readings, "probe": probe})
 
 
 class Gatekeeper:

@@ -180,6 +180,6 @@ def _probe_of(entries: Sequence[e.Entry]) -> Times | None:
     """The time of the last canary that a change asked for."""
     for entry in reversed(entries):
         event = entry.event
-        if isinstance(event, e.GatePassed) and event.probe is not None:
+        if isinstance(event, e.GatePassed | e.Probed) and event.probe is not None:
             return Times(start=event.probe.at - event.probe.took_s - CHANGE_GAP_S, end=event.probe.at + CHANGE_GAP_S)
     return None

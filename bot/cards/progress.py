@@ -91,7 +91,7 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "expired":
             return [say("end.expired")]
         case "succeeded":
-            return [decided_by(change), succeeded(story), *proof_lines(change.proved, story.canary())]
+            return [decided_by(change), succeeded(story), *proof_lines(change.proved, story.canary(), story.probe())]
         case "rolled_back":
             return [decided_by(change), *_found(story, e.RolledBack, "end.rolled-back"), *_why_undone(change)]
         case "aborted":

@@ -18,6 +18,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Deploy, Intent, Restart, Rollback
 from policies.plan import Plan, Step, WriteStep
+from policies.probe import Probe
 
 E = TypeVar("E")
 
@@ -78,6 +79,14 @@ class Story:
             if isinstance(event, GatePassed) and event.gate == "canary" and event.part == "do":
                 return event.verdict.findings
         return ()
+
+    def probe(self) -> Probe | None:
+        """The measurement of that canary, where there is one."""
+        for entry in reversed(self.entries):
+            event = entry.event
+            if isinstance(event, GatePassed) and event.gate == "canary" and event.part == "do":
+                return event.probe
+        return None
 
     def chapters(self) -> list[Story]:
         """The story as it stood after each entry, in order."""

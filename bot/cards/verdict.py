@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bot.cards.probe import load
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies.events import Proved
 from policies.facts import ProcessEnv
 from policies.finding import Finding
+from policies.probe import Probe
 from policies.proof import Proof
 
 MOST_PROOFS = 12
@@ -15,7 +17,7 @@ PROCESS_BY_PROCESS = frozenset({"proof.absent", "proof.present-unwanted", "proof
 HEALTH = frozenset({"proof.healthy", "proof.not-healthy"})
 
 
-def proof_lines(proved: Proved | None, canary: tuple[Finding, ...] = ()) -> list[Markup]:
+def proof_lines(proved: Proved | None, canary: tuple[Finding, ...] = (), probe: Probe | None = None) -> list[Markup]:
     """One line an instance with its verdict, then what was measured through the services."""
     if proved is None:
         return []
@@ -26,27 +28,28 @@ def proof_lines(proved: Proved | None, canary: tuple[Finding, ...] = ()) -> list
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
         told.append(say("plan.more-lines", n=left))
-    return [*told, *measured(proved, canary)]
+    return [*told, *measured(proved, canary, probe)]
 
 
-def proof_line(proved: Proved, canary: tuple[Finding, ...] = ()) -> Markup:
+def proof_line(proved: Proved, canary: tuple[Finding, ...] = (), probe: Probe | None = None) -> Markup:
     """Everything on one line, as the thread has it."""
     parts = [one(instance, proof) for instance, proof in list(proved.proofs.items())[:MOST_PROOFS]]
     left = len(proved.proofs) - MOST_PROOFS
     if left > 0:
         parts.append(say("plan.more-lines", n=left))
-    parts += measured(proved, canary)
+    parts += measured(proved, canary, probe)
     return joined(parts) if parts else say("proof.nothing")
 
 
-def measured(proved: Proved, canary: tuple[Finding, ...]) -> list[Markup]:
-    """`health 200/200/200`, what is wrong with one of them, and the canary of the last gate."""
+def measured(proved: Proved, canary: tuple[Finding, ...], probe: Probe | None) -> list[Markup]:
+    """`health 200/200/200`, what is wrong with one of them, and the canary of the last gate with the load then."""
     statuses = [f.values.get("status") for f in proved.findings if f.code in HEALTH]
     told = (
         [say("proof.health", statuses="/".join("none" if s is None else str(s) for s in statuses))] if statuses else []
     )
     others = [f for f in proved.findings if f.code != "proof.healthy"]
-    return [*told, *[sentence(finding) for finding in (*others, *canary)]]
+    beside = [load(probe)] if probe is not None and canary else []
+    return [*told, *[sentence(finding) for finding in (*others, *canary)], *beside]
 
 
 def verdict(instance: str, proof: Proof) -> Markup:

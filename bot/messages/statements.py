@@ -67,5 +67,11 @@ SENTENCES: dict[str, str] = {
     "blame.beside-one": "{change} {said:code}",
     "blame.alone": "nothing else is recorded as changed since {since:day}, when it came",
     "blame.since-unknown": "when the value came is not recorded, so what changed since is not known",
+    # probes
+    "probe.took": "probe through {service} took {took_s:s}",
+    "probe.usual": "usual is {usual_s:s} (median, n={n} recorded)",
+    "probe.no-usual": "none is recorded before to compare it with",
+    "probe.load": "load then: {load}",
+    "probe.no-load": "the load then was not measured",
     "blame.not-covered": "what is not in the fleet file (clients, proxies, other hosts) was not looked at",
 }

@@ -41,6 +41,7 @@ from policies.events.work import (
     GateFailed,
     GatePassed,
     Held,
+    Probed,
     Proved,
     Started,
     StepDone,
@@ -76,6 +77,7 @@ Event = Annotated[
     | Unknown
     | Proved
     | BakeStarted
+    | Probed
     | Baked
     | Succeeded
     | RolledBack
@@ -156,8 +158,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (*of_knob, *deployed, *(() if event.suspicion is None else ("suspicions",)))
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
-    if isinstance(event, GatePassed) and event.probe is not None:
-        return (f"probe:{event.instance.partition('@')[0]}",)
+    if isinstance(event, GatePassed | Probed) and event.probe is not None:
+        return (f"probe:{event.probe.service}",)
     if isinstance(event, EvidenceRecorded):
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):

@@ -97,6 +97,13 @@ class Proved(Model):
     findings: tuple[Finding, ...]  # health and canary, as measured
 
 
+class Probed(Model):
+    """A canary at the end of the watch came back: how long it took, and the load then."""
+
+    kind: Literal["probed"] = "probed"
+    probe: Probe
+
+
 class BakeReading(Model):
     """One look at an instance for the watch after the last gate. counters: failures by short name."""
 

@@ -46,6 +46,7 @@ def judge(service: str, answer: HttpAnswer | None, expected: str) -> Verdict:
         "expected": expected,
         "text": None if text is None else text[:80],
         "took_s": answer.took_s,
+        "at": answer.at,
     }
     if answer.status is None:
         return failed("gate.canary.no-answer", values)

@@ -10,6 +10,7 @@ from policies.events import EVENT
 from policies.finding import Finding, Verdict
 from policies.intents import Actor, StateCause, Where
 from policies.plan import Plan
+from policies.probe import probe
 from policies.proof import Proof
 from policies.statement import Judgement, Statement, Times
 from tests.policies import builders as b
@@ -22,6 +23,9 @@ DONE = {"part": "do", "index": 1, "step": "write", "instance": INSTANCE}
 BAKE = e.BakeReading(
     incarnation=b.life(), n_restarts=0, result="success", active_state="active", counters={"http-5xx": 2.0}
 )
+
+
+PROBE = probe("router", b.NOW, 17.9, [0.3, 0.2, 0.4], ())
 
 
 def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
@@ -64,6 +68,7 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.Unknown(findings=(NOTE,)),
         e.Proved(proofs={INSTANCE: proof}, findings=(NOTE,)),
         e.BakeStarted(until=b.NOW + 300.0, readings={INSTANCE: BAKE}),
+        e.Probed(probe=PROBE),
         e.Baked(findings=(NOTE,)),
         e.Succeeded(knob="TARGET_CTAS", order="co-restart", was={INSTANCE: None}, now={INSTANCE: "512"}, took_s=80.25),
         e.RolledBack(findings=(NOTE,)),

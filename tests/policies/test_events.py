@@ -160,6 +160,7 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "asked": ("changes",),
         "gate_passed": ("boot:decode@gpu1",),
         "succeeded": ("knob:TARGET_CTAS",),
+        "probed": ("probe:router",),
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
         "suspicion_reminded": ("asides",),
         "outside_seen": ("outside",),

@@ -78,7 +78,7 @@ def test_a_restart_of_decode_starts_it_once_writes_nothing_and_succeeds_after_th
     plan = plan_of(done, "decode")
     assert (plan.knob, plan.targets, plan.undo, [step.kind for step in plan.steps]) == (None, (), (), ["restart"])
     kinds = watched.kinds(done)
-    assert kinds[-4:] == ["proved", "bake_started", "baked", "succeeded"]
+    assert kinds[-5:] == ["proved", "bake_started", "probed", "baked", "succeeded"]
     end = watched.last(done, e.Succeeded)
     assert (end.knob, end.was, end.now) == (None, {}, {})
     at = {entry.event.kind: entry.at for entry in watched.w.client.entries(done.id)}

@@ -93,6 +93,7 @@ class World:
         self.doorbell = Doorbell(store.redis)
         self.client = Client(self.ledger, self.doorbell, self.fleet, self.clock)
         self.measuring = Measuring(self.fleet, self.metrics, self.clock, self.wait)
+        self.looks = self  # of which only `truth` is asked
         self.truth = Truth(self, self.measuring)  # type: ignore[arg-type]  # as much of the wiring as it needs
 
     def clock(self) -> float:
