@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from policies.errors import OpsError, StoreUnavailable
+from policies.errors import OpsError, SettingsError, StoreUnavailable
 from policies.facts import HttpAnswer, UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
@@ -96,7 +96,12 @@ class Recorder:
             by_host.setdefault(instance.partition("@")[2], []).append(instance)
         if not by_host:
             return {}
-        hosts = self._hosts()
+        try:
+            hosts = self._hosts()
+        except SettingsError as error:
+            # whoever has no login to the hosts is answered from what others recorded
+            away = {host: _away(host, error) for host in by_host}
+            return {instance: away[host] for host, names in by_host.items() for instance in names}
         with ThreadPoolExecutor(min(HOSTS_AT_ONCE, len(by_host)), thread_name_prefix="scrape") as pool:
             parts = list(pool.map(lambda item: self._ask(hosts, *item), by_host.items()))
         found = {instance: answer for part in parts for instance, answer in part.items()}
@@ -113,8 +118,7 @@ class Recorder:
         try:
             seen = hosts.at(host).observe((), asks)
         except OpsError as error:
-            values: dict[str, str | int | float | None] = {"host": host, "error": error.message}
-            return {i: Finding(code="metrics.host-away", effect="warn", values=values) for i in instances}
+            return dict.fromkeys(instances, _away(host, error))
         return {answer.id: answer for answer in seen.http}
 
     def store(self, found: Iterable[Seen]) -> None:
@@ -138,3 +142,8 @@ class Recorder:
     def close(self) -> None:
         """Store what waits, for a moment."""
         self._aside.close(CLOSE_S)
+
+
+def _away(host: str, error: OpsError) -> Finding:
+    values: dict[str, str | int | float | None] = {"host": host, "error": error.message}
+    return Finding(code="metrics.host-away", effect="warn", values=values)
