@@ -159,7 +159,7 @@ def pause(stage: Stage, where: str, wanted: str | None) -> None:
         f"paused before {where}: break something, then press Enter to go on",
         f"  folder     {stage.folder}",
         f"  units      {host.units}",
-        f"  engines    {fleet.folder / 'lib' / 'engine'} (what the units run)",
+        f"  engines    {fleet.releases.current / 'engine'} (decode's; the others run lib/engine)",
         f"  systemctl  XDG_RUNTIME_DIR={host.xdg} systemctl --user status {unit_name('decode')}",
         f"  processes  {running}",
         f"  workspace  {stage.slack.tickets.origin}/_control/transcript?channel={CHANNEL}",

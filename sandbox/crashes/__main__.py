@@ -16,6 +16,7 @@ from pathlib import Path
 from policies.errors import OpsError
 from sandbox.crashes.matrix import Matrix, all_cells, later, some_cells
 from sandbox.crashes.rig import AWAY_S, FAULTS, Fault
+from sandbox.crashes.stories import STORIES, Story, story_of
 from sandbox.crashes.table import markdown, totals
 from sandbox.crashes.verdict import Outcome
 
@@ -28,12 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     kept = _read(told.log)
     left: list[str] = []
     try:
-        for undo in {"succeeds": (False,), "undone": (True,), "both": (False, True)}[told.story]:
+        for story in STORIES if told.story == "all" else (told.story,):
             matrix = Matrix(
-                folder, lambda line: print(line, file=sys.stderr, flush=True), undo=undo, away_s=told.away_s
+                folder, lambda line: print(line, file=sys.stderr, flush=True), story=story, away_s=told.away_s
             )
             try:
-                _play(matrix, told, kept, undo=undo)
+                _play(matrix, told, kept, story)
             finally:
                 left += matrix.close()
     except OpsError as error:
@@ -59,13 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(not good)
 
 
-def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], *, undo: bool) -> None:
+def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], story: Story) -> None:
     cells = all_cells(matrix.calm(), told.faults, told.moments)
     chance = random.Random(told.seed)
     if not told.all:
         cells = some_cells(cells, told.cells, chance)
     cells = later(cells, told.spread_ms, chance)
-    done = {(o.cell.fault, o.cell.moment) for o in kept if (o.word == "undo") == undo}
+    done = {(o.cell.fault, o.cell.moment) for o in kept if story_of(o.word) == story}
     for cell in cells:
         if told.log is None or (cell.fault, cell.moment) not in done:
             outcome = matrix.strike(cell)
@@ -75,10 +76,8 @@ def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], *, undo
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.crashes", description=__doc__)
-    parser.add_argument(
-        "--story", choices=("succeeds", "undone", "both"), default="both", help="which change is played"
-    )
-    parser.add_argument("--all", action="store_true", help="every fault at every event; well over an hour")
+    parser.add_argument("--story", choices=(*STORIES, "all"), default="all", help="which change is played")
+    parser.add_argument("--all", action="store_true", help="every fault at every event; about two hours")
     parser.add_argument(
         "--cells", type=int, default=len(FAULTS), help="so many, each fault at least once if there is room"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sandbox.crashes.play import Cell, Player
 from sandbox.crashes.rig import AWAY_S, FAULTS, Fault, Rig
+from sandbox.crashes.stories import WORDS, Story
 from sandbox.crashes.verdict import Outcome, Peace, judge, peace
 from sandbox.stage import StageError
 
@@ -17,16 +18,16 @@ UNLEASED = frozenset({"asked", "planned", "approval_given", "succeeded", "rolled
 
 
 class Matrix:
-    """Always `close()` it. tell: gets a line a cell. undo: the change is one that fails its gate and is undone.
+    """Always `close()` it. tell: gets a line a cell.
 
     away_s: how long Valkey is silent where that is the fault.
     """
 
     def __init__(
-        self, folder: Path, tell: Callable[[str], None], *, undo: bool = False, away_s: float = AWAY_S
+        self, folder: Path, tell: Callable[[str], None], *, story: Story = "succeeds", away_s: float = AWAY_S
     ) -> None:
         self._away_s = away_s
-        self._words = ("undo",) if undo else ("revert", "restore")
+        self._words = WORDS[story]
         self._folder = folder / self._words[0][0]
         self._tell = tell
         self._numbers = count(1)

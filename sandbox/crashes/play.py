@@ -9,21 +9,16 @@ from dataclasses import dataclass, field
 
 from sandbox.crashes.moments import ENDED, Json, moment
 from sandbox.crashes.rig import Fault, Rig
+from sandbox.crashes.stories import TYPED
 from sandbox.eyes import Eyes, digests, payload_of, questions
-from sandbox.fleet.document import KNOB
 from sandbox.judge import Judge, Mark
-from sandbox.stage import ANA, BEN, CHANNEL, KNOB_VALUE, StageError
+from sandbox.stage import ANA, BEN, CHANNEL, StageError
 
 ORDER = "co-restart"
 LONGEST_S = 120.0
 CLICK_S = 6.0
 DRAWN_S = 75.0
 WOKEN_S = 1.5  # time enough for a wrong act of one that woke up
-TYPED = {
-    "revert": f'/knob revert {KNOB} because "multi-round hang"',
-    "restore": f"/knob restore {KNOB}={KNOB_VALUE}",
-}
-TYPED["undo"] = TYPED["revert"]  # on a rig where that cannot go well
 NOT_HEARD = ("nothing was recorded", "it is not known")  # in the answer to a click
 AGAIN_S = 3.0  # a person who is told so says it again after so long
 

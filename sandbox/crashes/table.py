@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from sandbox.crashes.rig import FAULTS, SAID
+from sandbox.crashes.stories import STORIES, TITLES, story_of
 from sandbox.crashes.verdict import Outcome
 
 HEAD = """\
@@ -50,10 +51,15 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     lines = [HEAD, "| | |", "| --- | --- |"]
     lines += [f"| {name.replace('_', ' ')} | {'-' if value is None else value} |" for name, value in told.items()]
     lines += ["", *(f"- **{fault}**: {SAID[fault]}" for fault in faults), ""]
-    for title, undo in (("A change that succeeds", False), ("A change that fails its gate and is undone", True)):
-        story = [o for o in outcomes if (o.word == "undo") == undo]
+    for which in STORIES:
+        story = [o for o in outcomes if story_of(o.word) == which]
         if story:
-            lines += [f"## {title}", "", f"| moment | {' | '.join(faults)} |", f"| --- |{' --- |' * len(faults)}"]
+            lines += [
+                f"## {TITLES[which]}",
+                "",
+                f"| moment | {' | '.join(faults)} |",
+                f"| --- |{' --- |' * len(faults)}",
+            ]
         for name in dict.fromkeys(o.cell.moment for o in story):
             cells = [[o for o in story if (o.cell.fault, o.cell.moment) == (fault, name)] for fault in faults]
             lines.append(f"| {name} | {' | '.join(_short(found) for found in cells)} |")

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from sandbox.crashes.moments import Json, moment
 from sandbox.crashes.play import Cell, Played, Player
+from sandbox.crashes.stories import VERSIONS, knob_of
 from sandbox.fleet.document import KNOB_ENV
+from sandbox.fleet.fleet import Engines
 from sandbox.fleet.units import unit_name
 from sandbox.judge import chain_problems
 from sandbox.kernel import environ_of
-from sandbox.stage import KNOB_VALUE, ROLES
+from sandbox.stage import ROLES, fetch
 
 # what a takeover may add to what an undisturbed run records
 MORE = frozenset({"started resumed", "unknown"})
@@ -155,11 +157,21 @@ def _claims(player: Player, played: Played, outcome: Outcome) -> None:
                 outcome.false.append(f"{role} pid {pid} was called healthy before its own clock says so")
     end = played.entries[-1]["event"]["kind"] if played.entries else ""
     if end in WANTED:
-        wanted = None if played.word == "revert" else KNOB_VALUE
+        wanted = knob_of(played.word)
         pid = player.judge.pid("decode")
         value = environ_of(pid, KNOB_ENV) if pid else "no process"
         if value != wanted or player.judge.lives("decode")[-1].pid != pid:
             outcome.false.append(f"said to be {end}, and decode pid {pid} has {KNOB_ENV}={value}, expected {wanted}")
+        outcome.false += _version(player, played.word)
+
+
+def _version(player: Player, word: str) -> list[str]:
+    """After a deploy: the link names the version and the engine says it; before one: nobody has touched it."""
+    ref = VERSIONS.get(word, Engines().version)
+    fleet = player.rig.demo_fleet
+    _, said = fetch(fleet.url("decode", "/server_info"))
+    found = (fleet.releases.names, json.loads(said).get("version"))
+    return [] if found == (ref, ref) else [f"the link names {found[0]}, decode says {found[1]}, expected {ref}"]
 
 
 def _silence(player: Player, played: Played, cell: Cell, outcome: Outcome) -> None:
