@@ -79,6 +79,7 @@ def test_what_somebody_did_after_our_change_is_told(stage: Stage, monkeypatch: p
 def test_a_host_that_cannot_be_asked_is_told_and_the_answer_is_no(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stage.restart_by_hand("decode")  # as above
     document = stage.document
     gone = document.hosts["gpu1"].model_copy(update={"name": "gpu2", "port": free_port()})
     router = document.services["router"].model_copy(update={"on": ("gpu2",)})
