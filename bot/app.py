@@ -25,6 +25,7 @@ from bot.answering import Answerer
 from bot.cards.answers import told
 from bot.cards.buttons import PREFIX
 from bot.cards.form import CALLBACK, KNOB
+from bot.hangup import hang_up
 from bot.heard import AnyHeard, action_of, command_of, mention_of
 from bot.manifest import COMMANDS, MENTION, PEOPLE
 from bot.messages import say
@@ -208,7 +209,7 @@ class Socket:
 
     def close(self) -> None:
         """Close the connection."""
-        self._handler.client.close()
+        hang_up(self._handler.client)
 
     def problem(self) -> str:
         """Why nothing can be heard now; "" when the socket is open and was not silent for too long."""

@@ -13,6 +13,7 @@ from slack_bolt import Ack, App, Respond
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 
+from bot.hangup import hang_up
 from sandbox.pictures import CHROMIUM, FLAGS
 from sandbox.slack import SlackSandbox
 from sandbox.slack.records import Json
@@ -142,7 +143,7 @@ def room(*, with_app: bool = True, judged: bool = True) -> Iterator[Room]:
             yield here
         finally:
             if handler is not None:
-                handler.close()  # type: ignore[no-untyped-call]  # as above
+                hang_up(handler.client)
 
 
 @contextmanager

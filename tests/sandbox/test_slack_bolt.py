@@ -9,6 +9,7 @@ from slack_bolt import Ack, App, Respond, Say
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 
+from bot.hangup import hang_up
 from sandbox.slack import Fault, PersonError, SlackSandbox
 from sandbox.slack.records import Json
 from tests.shared import shared
@@ -132,7 +133,7 @@ def app(running: SlackSandbox) -> Iterator[App]:
     handler.connect()  # type: ignore[no-untyped-call]
     assert sandbox.people.wait_for(lambda: sandbox.sockets.connected == 1)
     yield bolt
-    handler.close()  # type: ignore[no-untyped-call]
+    hang_up(handler.client)
 
 
 def texts(sandbox: SlackSandbox) -> list[str]:

@@ -18,6 +18,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from bot.hangup import hang_up
 from sandbox.slack import Fault, PersonError, SlackSandbox
 from sandbox.slack.faults import FaultKind
 from sandbox.slack.records import Json
@@ -59,25 +60,13 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackSandbox]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def closing() -> Iterator[list[threading.Thread]]:
-    """A client needs a second to close: that happens beside the next test, and ends with the module."""
-    threads: list[threading.Thread] = []
-    yield threads
-    for thread in threads:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in threads)
-
-
 @pytest.fixture
-def bots(sandbox: SlackSandbox, closing: list[threading.Thread]) -> Iterator[list[Bot]]:
+def bots(sandbox: SlackSandbox) -> Iterator[list[Bot]]:
     made: list[Bot] = []
     yield made
     for bot in made:
         bot.may_ack.set()
-        bot.client.auto_reconnect_enabled = bot.client.default_auto_reconnect_enabled = False
-        closing.append(threading.Thread(target=bot.client.close))
-        closing[-1].start()
+        hang_up(bot.client)
 
 
 @pytest.fixture

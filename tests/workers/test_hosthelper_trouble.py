@@ -56,7 +56,7 @@ def test_who_has_a_device_open_is_named_with_pid_name_and_since_when(host: LabHo
     device = host.folder / "nvidia0"
     device.touch()
     host.unit("dev.service", f"ExecStart=/bin/sh -c 'exec 9<{device}; exec sleep 600'")
-    host.manager.systemctl("start", "dev.service")
+    host.manager.systemctl("restart", "dev.service")
     link = host.folder / "link"
     link.unlink(missing_ok=True)
     link.symlink_to(device)
@@ -78,7 +78,7 @@ def test_who_has_a_device_open_is_named_with_pid_name_and_since_when(host: LabHo
 
 def test_a_character_device_is_known_by_its_number_whatever_its_path(host: LabHost) -> None:
     host.unit("dev.service", SLEEP)
-    host.manager.systemctl("start", "dev.service")
+    host.manager.systemctl("restart", "dev.service")
     alias = host.folder / "null"
     alias.unlink(missing_ok=True)
     try:
