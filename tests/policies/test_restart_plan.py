@@ -94,7 +94,9 @@ def case(**rule: object) -> Case:
     return Case("restart", Actor(id="U0ANA", roles=("engineers",)), fleet, None, ("decode",), None, (), b.NOW)
 
 
-@pytest.mark.parametrize("match", [{"kind": "deploy"}, {"intent": "restart"}, {"service": "decode"}, {}])
+@pytest.mark.parametrize(
+    "match", [{"kind": "deploy"}, {"kind": "restart"}, {"intent": "restart"}, {"service": "decode"}, {}]
+)
 def test_rules_about_deploys_cover_restarts(match: dict[str, object]) -> None:
     assert decide(case(**match)).outcome == "needs"
 

@@ -13,7 +13,7 @@ import pytest
 
 from policies import events as e
 from policies.change import Change
-from policies.deploys.strategy import CommandLine, Variable
+from policies.deploys.strategy import CommandLine, Variable, VersionSource
 from policies.finding import Finding
 from policies.intents import Actor, Deploy, Rollback
 from policies.plan import PruneStep, SwitchStep
@@ -72,8 +72,10 @@ def contents(change: Change) -> dict[str, Finding]:
     return {finding.code: finding for finding in plan_of(change).contents}
 
 
-def test_a_good_release_is_switched_to_restarted_once_read_back_and_proven(deploys: Stage) -> None:
+def test_a_good_release_is_switched_to_restarted_once_read_back_proven_and_old_ones_go(deploys: Stage) -> None:
     before = {path: path.read_bytes() for path in deploys.units.rglob("*") if path.is_file()}
+    for number in range(6):
+        deploys.fleet.releases.add(f"0.4.{number}", {"version": f"0.4.{number}"}, at=1_600_000_000.0 + number)
     asked = deploys.ask(to(GOOD))
     told = contents(asked)["deploy.contents"].values
     assert (told["against"], told["changed"], told["names"]) == (FIRST, 1, "+changes, ~engine.json")
@@ -90,6 +92,12 @@ def test_a_good_release_is_switched_to_restarted_once_read_back_and_proven(deplo
     gates = [event.gate for event in deploys.events(done) if isinstance(event, e.GatePassed)]
     assert gates == ["incarnation", "port", "health", "version", "canary"]
     assert {path: path.read_bytes() for path in deploys.units.rglob("*") if path.is_file()} == before
+    # old releases go after success, and never what runs or ran
+    assert [step.protect for step in plan_of(done).steps if isinstance(step, PruneStep)] == [(GOOD, FIRST)]
+    assert deploys.fleet.releases.there == [FIRST, GOOD, BAD, BROKEN]  # keep: 3, and what ran before
+    assert deploys.kinds(done)[-4:] == ["proved", "step_started", "step_done", "succeeded"]
+    pruned = deploys.last(done, e.StepDone)
+    assert (pruned.step, pruned.findings[0].values["removed"]) == ("prune", "0.4.5, 0.4.4, 0.4.3, 0.4.2, 0.4.1, 0.4.0")
     (again,) = why(deploys, deploys.ask(to(GOOD)))
     assert again.code == "deploy.nothing-to-do"
 
@@ -153,19 +161,6 @@ def test_a_rollback_goes_to_the_last_proven_release_when_the_one_before_was_bad(
     assert "deploy.bad-before" in {finding.code for finding in plan_of(by_name).warnings}
 
 
-def test_old_releases_go_after_success_and_never_what_runs_ran_or_is_proven(deploys: Stage) -> None:
-    for number in range(6):
-        deploys.fleet.releases.add(f"0.4.{number}", {"version": f"0.4.{number}"}, at=1_600_000_000.0 + number)
-    done = deployed(deploys, GOOD)
-    assert [step.protect for step in plan_of(done).steps if isinstance(step, PruneStep)] == [(GOOD, FIRST)]
-    assert deploys.fleet.releases.there == [FIRST, GOOD, BAD, BROKEN]  # keep: 3, and what ran before
-    kinds = deploys.kinds(done)
-    assert kinds.index("proved") < len(kinds) - 3
-    assert [event.kind for event in deploys.events(done)][-3:] == ["step_started", "step_done", "succeeded"]
-    told = deploys.last(done, e.StepDone).findings[0].values["removed"]
-    assert told == "0.4.5, 0.4.4, 0.4.3, 0.4.2, 0.4.1, 0.4.0"
-
-
 def test_a_link_that_somebody_switches_is_planned_again_or_held_and_never_fought_over(deploys: Stage) -> None:
     change = deploys.approved("decode-only", to(GOOD))
     deploys.fleet.releases.point(BAD)
@@ -185,15 +180,14 @@ def test_a_link_that_somebody_switches_is_planned_again_or_held_and_never_fought
     assert deploys.starts() == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("when", "kind"), [("after", "step_started"), ("before", "step_done")])
-def test_a_worker_killed_in_a_switch_is_taken_over_and_each_step_is_done_once(
-    deploys: Stage, tmp_path: Path, when: str, kind: str
-) -> None:
+def test_a_worker_killed_in_a_switch_is_taken_over_and_each_step_is_done_once(deploys: Stage, tmp_path: Path) -> None:
     change = deploys.approved("decode-only", to(GOOD))
     fleet = deploys.fleet
     argv = [PYTHON, "-m", "tests.real.worker_process", str(fleet.fleet_yaml), deploys.url, str(fleet.ssh_key)]
     with (tmp_path / "worker.log").open("wb") as log:
-        child = subprocess.Popen([*argv, change.id, "SIGKILL", when, kind, "0"], cwd=ROOT, stdout=log, stderr=log)
+        child = subprocess.Popen(
+            [*argv, change.id, "SIGKILL", "before", "step_done", "0"], cwd=ROOT, stdout=log, stderr=log
+        )
     try:
         assert child.wait(WAIT_S) == -signal.SIGKILL
     finally:
@@ -208,25 +202,24 @@ def test_a_worker_killed_in_a_switch_is_taken_over_and_each_step_is_done_once(
     assert deploys.kinds(change).count("succeeded") == deploys.kinds(change).count("proved") == 1
 
 
-def with_strategy(stage: Stage, strategy: Variable | CommandLine) -> None:
+def with_strategy(stage: Stage, strategy: Variable | CommandLine, version: VersionSource | None = None) -> None:
     """The same service, deployed in another way."""
     service = stage.document.services["decode"]
     assert service.deploy is not None
-    entry = service.deploy.model_copy(update={"strategy": strategy})
+    entry = service.deploy.model_copy(update={"strategy": strategy, "version": version or service.deploy.version})
     services = {**stage.document.services, "decode": service.model_copy(update={"deploy": entry})}
     stage.rewire(stage.document.model_copy(update={"services": services}))
 
 
-def test_a_version_in_a_variable_is_written_where_knobs_are_proven_and_rolled_back(deploys: Stage) -> None:
+def test_a_version_in_a_variable_is_written_where_knobs_are_and_proven(deploys: Stage) -> None:
     with_strategy(deploys, Variable(env="ENGINE_VERSION", ref=r"[0-9.]+"))
     done = deploys.execute(deploys.approved("decode-only", to("0.6.1")))
     assert (done.state, running(deploys), deploys.environ()["ENGINE_VERSION"]) == ("succeeded", "0.6.1", "0.6.1")
     assert 'Environment="ENGINE_VERSION=0.6.1"' in deploys.dropin().read_text()
     proof = deploys.last(done, e.Proved).proofs["decode@gpu1"]
     assert (proof.verdict, proof.rung, proof.variable) == ("live", "reported", "ENGINE_VERSION")
-    assert deploys.execute(deploys.approved("decode-only", to("0.6.2"))).state == "succeeded"
-    rolled_back(deploys)
-    assert (running(deploys), deploys.environ()["ENGINE_VERSION"]) == ("0.6.1", "0.6.1")
+    outlook = contents(deploys.ask(to("0.6.2")))
+    assert outlook["deploy.rollback-to"].values["ref"] == "0.6.1"
     assert [f.code for f in why(deploys, deploys.ask(to("latest")))] == ["deploy.bad-ref"]
 
 
@@ -266,6 +259,22 @@ def test_a_command_that_fails_holds_and_is_run_again_when_a_person_asks(deploys:
     assert deploys.say(change, "retry").code == "click.ok"
     done = deploys.execute(change)
     assert (done.state, running(deploys), deploys.starts()) == ("succeeded", GOOD, (0, 1, 0))
+
+
+def test_a_version_that_was_right_at_its_gate_and_is_not_any_more_holds(deploys: Stage, tmp_path: Path) -> None:
+    said = tmp_path / "version"
+    said.write_text("v1\n")
+    write = CommandLine(argv=("/usr/bin/sed", "-i", "s/.*/{ref}/", str(said)))
+    with_strategy(deploys, write, VersionSource(file=str(said)))
+    change = deploys.approved("decode-only", to("v2"))
+
+    def lose(event: e.Event) -> None:
+        if isinstance(event, e.GatePassed) and event.gate == "canary":
+            said.write_text("v1\n")
+
+    deploys.ledger.after.append(lose)
+    (lost,) = why(deploys, deploys.execute(change))
+    assert (lost.code, said.read_text()) == ("hold.version-lost", "v1\n")
 
 
 def test_a_switch_carries_the_digest_of_the_manifest_that_was_approved(deploys: Stage) -> None:
