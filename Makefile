@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo crashes pictures test lint check lock clean
+.PHONY: help install demo crashes pictures test again lint check lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,7 +34,10 @@ PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 # what pytest compiled is kept also where the environment says otherwise: each worker would compile all of it again
 test: export PYTHONDONTWRITEBYTECODE :=
 test: install ## every test, with real servers
-	$(BIN)/pytest $(PARALLEL)
+	$(BIN)/pytest $(PARALLEL) -p cacheprovider
+
+again: install ## the tests that failed last, one after the other
+	$(BIN)/pytest -p cacheprovider --last-failed
 
 lint: install ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

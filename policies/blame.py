@@ -48,7 +48,7 @@ class Blame(Model):
 
     guilt None: the knob has no `if_guilty`. verdicts: of the causes that the reason names, or of what it cites;
     unread: why an expression could not be judged. since: when the blamed value came, None where that is not recorded;
-    beside: what else changed after it, newest last, `beside_left` more not listed.
+    beside: what else changed after it, else in the last day, newest last, `beside_left` more not listed.
     """
 
     at: float

@@ -41,6 +41,7 @@ class Judgement(Model):
     at: float
     effect: Times
     baseline: Times | None
+    ongoing: bool = False  # the effect was there when it was judged, so that its baseline ends where it began
     verdict: Verdict
     others: tuple[Verdict, ...] = ()
     state: State | None = None

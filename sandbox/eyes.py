@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,6 +61,18 @@ class Eyes:
             raise StageError(f"no change appeared within {CARD_S:g} s of `{text}`; the answer was: {told}")
         return (self.changes() - known).pop()
 
+    def say(self, user: str, text: str) -> str:
+        """Type a command that asks for no change; what only `user` is told.
+
+        Raises: StageError when nothing is.
+        """
+        seen = len(self.ephemerals(user))
+        self._people.command(user, CHANNEL, text)
+        told = self.ephemeral(user, seen)
+        if not told:
+            raise StageError(f"`{text}` was not answered within {ANSWER_S:g} s")
+        return told
+
     def click(self, user: str, card: Json, order: str) -> None:
         """Click the confirm button of an order, dialog included."""
         for button in buttons(card):
@@ -90,7 +102,15 @@ class Eyes:
 
     def changes(self) -> set[str]:
         """Ids of the changes that the channel shows."""
-        return {change for message in self.transcript() if (change := change_of(message))}
+        return {change for m in self.transcript() if (change := change_of(m)).startswith("C-")}
+
+    def statements(self) -> dict[str, Json]:
+        """Statements by their ids: the message that each was first told with."""
+        found: dict[str, Json] = {}
+        for message in self.transcript():
+            if (name := change_of(message)).startswith("st-"):
+                found.setdefault(name, message)
+        return found
 
     def message(self, change: str) -> Json | None:
         """The card of a change: its first message that is no reply."""
@@ -126,6 +146,11 @@ class Eyes:
         names = {u.id: u.name for u in self.stage.slack.workspace.users.values()}
         return "\n".join(plain(part, lambda i: names.get(i, i)) for part in words_of(dict(message)))
 
+    def done(self, change: str, longest_s: float) -> bool:
+        """Wait until the card of a change asks for nothing more; whether it says that the change is done."""
+        self.until(lambda: self.asks_nothing(change), longest_s)
+        return "done in" in self.text(self.message(change) or {})
+
     def thread(self, change: str) -> list[Said]:
         """The lines in the thread of a change, in the order in which they stand."""
         said: list[Said] = []
@@ -155,22 +180,26 @@ class Eyes:
                 continue
             looks += 1
             try:
-                state = self.state(change)
+                about = self.about(change)
             except StageError:
                 self.stage.check_alive()
                 if time.monotonic() - read_at > UNREAD_S:
                     raise
                 continue  # the store may be coming back
-            read_at = time.monotonic()
+            read_at, state = time.monotonic(), state_of(about)
             unheard = state == WAITS_FOR_A_CLICK and time.monotonic() - begun > CLICK_S
             if state in ENDED or state == PLANNED_AGAIN or unheard:
-                self.settle(change)
+                self._settle(change, about[-1]["seq"])
                 return state
         raise StageError(f"{change} is still {self.state(change) or 'unknown'} after {longest_s:g} s")
 
-    def settle(self, change: str) -> None:
-        """Wait until the channel shows the last that was recorded about a change, and nothing new comes."""
-        last = self.about(change)[-1]["seq"]
+    def asks_nothing(self, change: str) -> bool:
+        """The card of a change is there and has no button: it has ended."""
+        message = self.message(change)
+        return message is not None and not buttons(message)
+
+    def _settle(self, change: str, last: JsonValue) -> None:
+        """Wait until the channel shows this entry, the last that was recorded, and nothing new comes."""
         deadline = time.monotonic() + ANSWER_S
         self.until(lambda: last in self.drawn(change), ANSWER_S)
         while time.monotonic() < deadline:
@@ -197,11 +226,8 @@ class Eyes:
         return {payload_of(message).get("seq") for message in self.transcript() if change_of(message) == change}
 
     def state(self, change: str) -> str:
-        """Kind of the last event about a change; `planned again` after a plan that was overtaken."""
-        kinds = [_kind(entry) for entry in self.about(change)]
-        if kinds[-1:] == [WAITS_FOR_A_CLICK] and "replan" in kinds:
-            return PLANNED_AGAIN
-        return kinds[-1] if kinds else ""
+        """Kind of the last event about a change, as `state_of`."""
+        return state_of(self.about(change))
 
     def _version(self, change: str) -> tuple[int, str]:
         """Changes whenever something about the change is posted or edited."""
@@ -210,6 +236,14 @@ class Eyes:
 
     def _moved(self, change: str, before: tuple[int, str], near_end: Callable[[], object] | None) -> bool:
         return self._version(change) != before or (near_end is not None and bool(near_end()))
+
+
+def state_of(about: Sequence[Json]) -> str:
+    """Kind of the last of a change's entries; `planned again` after a plan that was overtaken."""
+    kinds = [_kind(entry) for entry in about]
+    if kinds[-1:] == [WAITS_FOR_A_CLICK] and "replan" in kinds:
+        return PLANNED_AGAIN
+    return kinds[-1] if kinds else ""
 
 
 def buttons(message: Json) -> list[Json]:

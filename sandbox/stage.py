@@ -35,7 +35,7 @@ ROLES = ("prefill", "decode", "router")
 KNOB_VALUE = "512"
 QUICK_BOOT_S = {"prefill": 1.5, "decode": 2.0, "router": 0.4}
 QUICK_DRAIN_S = 0.7
-QUICK_BAKE_S = 2.0
+QUICK_BAKE_S = 1.5
 # Source: the incident, boots of 68 s and 72 s
 REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
 REAL_DRAIN_S = 3.0

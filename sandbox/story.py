@@ -14,18 +14,26 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from policies.errors import OpsError
-from sandbox.eyes import Eyes, Json, digests
+from sandbox.audit_judge import AuditJudge
+from sandbox.eyes import Eyes, Json
 from sandbox.fleet.document import BOOT_FACTOR, KNOB
 from sandbox.fleet.load import Load
 from sandbox.judge import Judge, Mark, Verdict
 from sandbox.kernel import words_of
 from sandbox.stage import ANA, BEN, KNOB_VALUE, ROLES, Stage, StageError, fetch
+from sandbox.truth_judge import TruthJudge
+from sandbox.witness import Witness
 
-CONCURRENCY = 53  # Source: the incident
-TOKENS = 120  # a request, which takes 2 to 3 s
+CONCURRENCY = 53  # Source: the incident, what runs at once
+WAITING = 60  # that find no slot: more than one batch, so that a probe waits for a whole one
+ORDERS = ("co-restart", "decode-only")
+SHOWN_S = 15.0  # until what was recorded stands in the channel
+TOKENS = 80  # a request, which takes 1 to 2 s
 BUSY_S = 20.0
 WRONG_START_S = 0.5  # time enough for a wrong execution to show itself
 SLACK_S = 60.0
+MADE_UP = "cold start"
+CONTESTED = "that is false: the probe queued behind live traffic"
 SUMMARY = """\
 value: 512
 baseline: unset
@@ -59,7 +67,10 @@ class Story:
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "evidence-recorded",
+        "suspicion-opened",
         "reverted",
+        "made-up-cause-refused",
+        "reclaim-lists",
         "plan-shown",
         "self-approval-refused",
         "one-execution",
@@ -68,8 +79,11 @@ class Story:
         "knob-live",
         "healthy",
         "canary",
+        "cause-cited",
+        "dispute-kept",
         "concluded",
         "audit-clean",
+        "audit-catches-edit",
         "calls-accepted",
     )
 
@@ -77,12 +91,16 @@ class Story:
         """Give the story its eyes and its judge."""
         self.eyes = Eyes(self.stage)
         self.judge = Judge(self.stage)
+        self.truth = TruthJudge(self.stage)
+        self.audit = AuditJudge(self.stage)
         self._given_back: Mark | None = None
+        self._change = ""  # that gives the value back
+        self._statement = ""  # that ana makes up
 
     def play(self) -> bool:
         """Play everything; true when every check held."""
         problem = ""
-        for scene in (self._evidence, self._revert, self._restore):
+        for scene in (self._setup, self._revert, self._under_load, self._dispute):
             try:
                 scene()
             except Exception as error:  # noqa: BLE001 - whatever stopped a scene, the checks it led to did not hold
@@ -113,71 +131,100 @@ class Story:
         self.tell(f"  {'ok  ' if ok else 'FAIL'}  {name}: {self.checks[-1].detail}")
 
     # scene 1
-    def _evidence(self) -> None:
-        self.tell("\n1. somebody has measured the knob: the numbers are typed into a file and recorded")
+    def _setup(self) -> None:
+        self.tell("\n1. somebody has measured the knob, and each restart order was used once")
+        first = self._restarts("co-restart")
         path = self.stage.folder / "ab-1.yaml"
         path.write_text(SUMMARY, encoding="utf-8")
         done = self.stage.clawback("evidence", "record", str(path), "--knob", KNOB, "--as", "ana")
         listed = self.stage.clawback("evidence", "list")
         records = listed.stdout.strip().splitlines()
-        ok = done.returncode == 0 and len(records) == 1 and all(f"C{c}" in records[0] for c in (64, 80, 96))
-        said = records[0] if ok else f"{done.stdout}{done.stderr} / the list: {listed.stdout}{listed.stderr}"
-        self._judge("evidence-recorded", lambda: (ok, said[:400]))
+        boots = [self._restarted(first, ROLES), self._restarted(self._restarts("decode-only"), ("decode",))]
+        recorded = done.returncode == 0 and len(records) == 1 and all(f"C{c}" in records[0] for c in (64, 80, 96))
+        said = records[0] if recorded else f"{done.stdout}{done.stderr} / the list: {listed.stdout}{listed.stderr}"
+        self._judge("evidence-recorded", lambda: (recorded and all(boots), f"{said[:400]}; {self._orders(boots)}"))
+
+    def _restarts(self, order: str) -> str:
+        change = self._types(ANA, f"/deploy restart decode via {order}")
+        self._clicks(BEN, self.eyes.card(change), order)
+        return change
+
+    def _restarted(self, change: str, roles: Iterable[str]) -> bool:
+        return self.eyes.done(change, self._longest_s(roles))
+
+    def _orders(self, boots: Iterable[bool]) -> str:
+        words = ("did not come through", "was used once")
+        return ", ".join(f"{order} {words[ok]}" for order, ok in zip(ORDERS, boots, strict=True))
 
     # scenes 2 and 3
     def _revert(self) -> None:
         self.tell("\n2. the harness hangs; the knob is suspected, and taken away")
-        since = self.judge.mark()
+        since, before = self.judge.mark(), self.truth.calm()
         change = self._types(ANA, f'/knob revert {KNOB} because "multi-round hang"')
         card = self.eyes.card(change)
+        after = self.truth.calm()
         clicked_at = time.time()
         self._clicks(BEN, card, "decode-only")
-        state = self.eyes.ended(change, self._longest_s(("decode",)), lambda: self.judge.renewed("decode", since))
+        done = self.eyes.done(change, self._longest_s(("decode",)))
+        self._judge("suspicion-opened", lambda: self.truth.suspicion_opened(change, before, after))
         self._judge("reverted", lambda: self.judge.reverted(since, clicked_at))
-        if not self.checks[-1].ok:
-            raise StageError(f"there is nothing to restore: {change} is {state.replace('_', ' ')}")
+        if not done or not self.checks[-1].ok:
+            raise StageError(f"there is nothing to restore: {self.eyes.state(change).replace('_', ' ')}")
 
-    # scenes 6 to 10
-    def _restore(self) -> None:
-        self.tell(f"\n3. the real cause was elsewhere; with {CONCURRENCY} requests running, the knob is given back")
-        with Load(self.stage.demo_fleet.url("router"), CONCURRENCY, TOKENS):
+    # scenes 4 to 11
+    def _under_load(self) -> None:
+        self.tell(f"\n3. {CONCURRENCY} requests run, {WAITING} wait, and a probe is slow: somebody makes up why")
+        with Load(self.stage.demo_fleet.url("router"), CONCURRENCY + WAITING, TOKENS), Witness(self.stage) as witness:
             self.stage.wait(lambda: self._running() >= CONCURRENCY, BUSY_S, f"{CONCURRENCY} requests run")
-            self.pause("plan")
-            loads = [self._running()]
-            change = self._types(ANA, f"/knob restore {KNOB}={KNOB_VALUE}")
-            card = self.eyes.card(change)
-            loads.append(self._running())
-            for line in self.eyes.text(card).splitlines():
-                self.tell(f"  | {line}")
-            self._judge("plan-shown", lambda: self._plan_shown(card, loads))
-            self._given_back = since = self.judge.mark()
-            self._self_approval(card, since)
-            self.pause("confirm")
-            clicked_at = time.time()
-            self._confirm_twice(card)
-            state = self.eyes.ended(change, self._longest_s(ROLES), lambda: self.judge.renewed("router", since))
+            self._make_up(witness)
+            self._reclaim()
+            self._restore(witness)
+
+    def _make_up(self, witness: Witness) -> None:
+        since, known = time.time(), set(self.eyes.statements())
+        took_s = self.judge.probe()
+        self.tell(f"  a probe of ana's takes {took_s:.1f} s")
+        self._says(ANA, f'/cause "{MADE_UP}"')
+        self.eyes.until(lambda: set(self.eyes.statements()) - known, SHOWN_S)
+        self._statement = min(set(self.eyes.statements()) - known, default="")
+        judged = self.truth.made_up_cause_refused
+        self._judge("made-up-cause-refused", lambda: judged(self._statement, witness, since))
+
+    def _reclaim(self) -> None:
+        told = self._says(ANA, "/knob reclaim")
+        self._judge("reclaim-lists", lambda: self.truth.reclaim_lists(told))
+
+    def _restore(self, witness: Witness) -> None:
+        self.tell("\n4. the real cause was elsewhere, and the knob is given back under that load")
+        self.pause("plan")
+        loads = [self._running()]
+        change = self._change = self._types(ANA, f"/knob restore {KNOB}={KNOB_VALUE}")
+        card = self.eyes.card(change)
+        loads.append(self._running())
+        for line in self.eyes.text(card).splitlines():
+            self.tell(f"  | {line}")
+        self._judge("plan-shown", lambda: self.judge.plan_shown(card, loads))
+        self._given_back = since = self.judge.mark()
+        self._self_approval(card, since)
+        self.pause("confirm")
+        clicked_at = time.time()
+        self._confirm_twice(card)
+        state = self.eyes.ended(change, self._longest_s(ROLES), lambda: self.eyes.asks_nothing(change))
         if state != "succeeded":
             self.tell(f"  {change} is {state.replace('_', ' ')}")
         self._judge("one-execution", lambda: self.judge.one_execution(since, clicked_at))
         self._judge("order", lambda: self.judge.order(since))
         self._judge("timestamps", lambda: self.judge.timestamps(since, change))
         self._judge("concluded", lambda: self.judge.concluded(change))
+        self._judge("cause-cited", lambda: self.truth.cause_cited(change, witness, clicked_at))
 
-    def _plan_shown(self, card: Json, loads: Iterable[float]) -> Verdict:
-        text = self.eyes.text(card)
-        offered = "".join(digests(card))
-        wanted = {
-            "the knob and its value": KNOB in text and KNOB_VALUE in text,
-            "the evidence": all(part in text for part in ("+12.8 %", "+5.7 %", "+1.2 %", "n=1")),
-            "who decides": "@ben" in text or "approvers" in text,
-            "the undo": "undo" in text.lower(),
-            "a button with a digest for each restart order": all(
-                f'"{o}"' in offered for o in ("co-restart", "decode-only")
-            ),
-            f"the {max(loads):g} requests that run": any(_names_load(line, loads) for line in text.splitlines()),
-        }
-        missing = [name for name, there in wanted.items() if not there]
-        return not missing, f"missing: {', '.join(missing)}" if missing else f"shows {', '.join(wanted)}"
+    # scene 12
+    def _dispute(self) -> None:
+        self.tell("\n5. what was made up is contested")
+        before = self.eyes.text(self.eyes.statements().get(self._statement) or {})
+        self._says(ANA, f'/cause dispute {self._statement} because "{CONTESTED}"')
+        self.eyes.until(lambda: CONTESTED in self.eyes.text(self.eyes.statements()[self._statement]), SHOWN_S)
+        self._judge("dispute-kept", lambda: self.truth.dispute_kept(self._statement, before, CONTESTED))
 
     def _self_approval(self, card: Json, since: Mark) -> None:
         seen = len(self.eyes.ephemerals(ANA))
@@ -200,12 +247,13 @@ class Story:
 
     # what can be seen in any case
     def _world(self) -> None:
-        self.tell("\n4. what can be seen in the end")
+        self.tell("\n6. what can be seen in the end")
         for name, look in (
             ("knob-live", lambda: self.judge.knob_live(self._given_back)),
             ("healthy", self.judge.healthy),
             ("canary", self.judge.canary),
-            ("audit-clean", self.judge.audit_clean),
+            ("audit-clean", self.audit.audit_clean),
+            ("audit-catches-edit", lambda: self.audit.audit_catches_edit(self._change)),
             ("calls-accepted", self.judge.calls_accepted),
         ):
             self._judge(name, look)
@@ -215,6 +263,13 @@ class Story:
     def _types(self, user: str, text: str) -> str:
         self.tell(f"  @{self._name(user)} types {text}")
         return self.eyes.command(user, text)
+
+    def _says(self, user: str, text: str) -> str:
+        self.tell(f"  @{self._name(user)} types {text}")
+        told = self.eyes.say(user, text)
+        for line in told.splitlines():
+            self.tell(f"  | {line}")
+        return told
 
     def _clicks(self, user: str, card: Json, order: str) -> None:
         self.tell(f"  @{self._name(user)} clicks [Confirm {order}]")
@@ -240,7 +295,3 @@ def in_words(error: Exception) -> str:
     if isinstance(error, OpsError):
         return f"{error.message} ({error.hint})" if error.hint else error.message
     return f"{type(error).__name__}: {error}"
-
-
-def _names_load(line: str, loads: Iterable[float]) -> bool:
-    return any(re.search(rf"\b{load:g}\b", line) for load in loads) and re.search(r"request|running", line) is not None

@@ -9,13 +9,14 @@ from policies import events as e
 from policies.blame import Beside, Blame, claims_of, guilt_of, if_guilty
 from policies.causes.claim import Claim
 from policies.intents import RevertKnob
-from workers.judging import Judging
+from workers.judging import Judging, Span
 from workers.measuring import Measuring
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 MOST_BESIDE = 20
+DAY_S = 86_400.0
 
 
 class Since(TypedDict):
@@ -37,7 +38,8 @@ def blame(wiring: Wiring, measuring: Measuring, asked: e.Asked, change_id: str) 
     effect = measuring.look()
     baseline = measuring.before(effect)
     judging = Judging(fleet, measuring, wiring.clock)
-    seen = judging.look((Claim(if_guilty(knob)), *claims), effect, baseline, knob.on)
+    span = Span(effect, baseline, ongoing=True)
+    seen = judging.look((Claim(if_guilty(knob)), *claims), span, knob.on)
     since = _since(wiring, knob.name, change_id)
     return Blame(
         at=max(wiring.clock(), effect.end),
@@ -53,21 +55,22 @@ def blame(wiring: Wiring, measuring: Measuring, asked: e.Asked, change_id: str) 
 
 
 def _since(wiring: Wiring, knob: str, change_id: str) -> Since:
-    """When the blamed value came, and what else was begun since."""
+    """When the blamed value came, and what else was begun since; in the last day where that is not recorded."""
     found = wiring.client.brought(knob, sys.maxsize)
-    if found is None:
-        return {"since": None, "brought_by": None, "beside": (), "beside_left": 0}
-    came = found[1]
+    came = found[1] if found is not None else None
+    brought_by = came.subject if came is not None else None
+    since = came.at if came is not None else wiring.clock() - DAY_S
     beside: list[Beside] = []
     left = 0
     for entry in reversed(wiring.ledger.index("changes")):
-        if entry.at < came.at:
+        if entry.at < since:
             break
         change = wiring.ledger.load(entry.subject)
-        if change.id in {change_id, came.subject} or not change.started_at or change.asked is None:
+        if change.id in {change_id, brought_by} or not change.started_at or change.asked is None:
             continue
         if len(beside) == MOST_BESIDE:
             left += 1
             continue
         beside.append(Beside(change=change.id, said=change.asked.normalised[:200], at=change.started_at))
-    return {"since": came.at, "brought_by": came.subject, "beside": tuple(reversed(beside)), "beside_left": left}
+    told = came.at if came is not None else None
+    return {"since": told, "brought_by": brought_by, "beside": tuple(reversed(beside)), "beside_left": left}

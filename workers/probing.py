@@ -20,7 +20,7 @@ from policies.planning.steps import reaches
 from policies.probe import Probe, probe
 from policies.statement import Statement, Times
 from workers.gatekeeper import Gatekeeper
-from workers.judging import Judging
+from workers.judging import Judging, Span
 from workers.reserved import known, reserved
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Probing:
         knob = self._w.fleet.knobs.get(change.plan.knob or "") if change.plan is not None else None
         services = knob.on if knob is not None else (found.service,)
         judging = Judging(self._w.fleet, measuring, self._w.clock)
-        judged = judging.probed(effect, Times(start=began - BEFORE_S, end=began), services)
+        judged = judging.probed(Span(effect, Times(start=began - BEFORE_S, end=began)), services)
         where = change.asked.where if change.asked is not None else Where()
         statement = Statement(
             id=reserved(self._w.ledger, "st", key),

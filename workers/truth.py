@@ -16,7 +16,7 @@ from policies.finding import Finding
 from policies.intents import Actor, DisputeStatement, StateCause, Where
 from policies.statement import Judgement, Statement, Times, claim_said
 from policies.states.state import State
-from workers.judging import Judging
+from workers.judging import Judging, Span
 from workers.measuring import Measuring
 from workers.reserved import known, reserved
 from workers.statements import Told, told, told_about
@@ -69,8 +69,7 @@ class Truth:
         if isinstance(claim, Finding):
             return claim
         change = ledger.load(said.of) if said.of is not None else None
-        effect, baseline = self._times(change)
-        judged = self._j.judged(claim, effect, baseline, self._services(change))
+        judged = self._j.judged(claim, self._span(change), self._services(change))
         name = ledger.new_id("st") if key is None else reserved(ledger, "st", key)
         statement = Statement(id=name, said=said, actor=actor, where=where, about=said.of, judged=judged)
         return self.record(statement)
@@ -114,32 +113,33 @@ class Truth:
         fleet = self._w.fleet
         change = self._w.ledger.load(about) if about not in fleet.services else None
         services = self._services(change) if change is not None else self._below(about)
-        effect, baseline = self._times(change)
+        span = self._span(change)
         claims = [claim for claim in catalogue(fleet) if self._is_about(claim, services)]
-        judged, verdicts = self._j.all(claims, effect, baseline, services)
+        judged, verdicts = self._j.all(claims, span, services)
         kept = self._w.client.suspicion(f"su-{about.partition('-')[2]}") if change is not None else None
         statements = told_about(self._w.ledger, about) if change is not None else ()
-        return Why(about, change, judged, self._m.states(services, effect.end), verdicts, statements, kept)
+        return Why(about, change, judged, self._m.states(services, span.effect.end), verdicts, statements, kept)
 
     def _again(self, statement: Statement) -> Judgement:
         made = statement.judged
         change = self._w.ledger.load(statement.about) if statement.about is not None else None
         services = self._services(change)
+        span = Span(made.effect, made.baseline, made.ongoing)
         if statement.actor is None:
-            return self._j.probed(made.effect, made.baseline, services)
+            return self._j.probed(span, services)
         claim = claim_said(statement.said, self._w.fleet)
         if isinstance(claim, Finding):  # the fleet file has lost a metric or a cause that it stands on
             lost = Verdict(word="unverified", reason=claim, name=statement.said.name or "")
             return made.model_copy(update={"at": self._w.clock(), "verdict": lost, "others": ()})
-        return self._j.judged(claim, made.effect, made.baseline, services)
+        return self._j.judged(claim, span, services)
 
-    def _times(self, change: Change | None) -> tuple[Times, Times | None]:
+    def _span(self, change: Change | None) -> Span:
         """The window of an effect, and the one before it. Without a change: now, which is looked at for it."""
         if change is None:
             effect = self._m.look()
-            return effect, self._m.before(effect)
+            return Span(effect, self._m.before(effect), ongoing=True)
         if change.planned is not None and change.planned.blame is not None:
-            return change.planned.blame.effect, change.planned.blame.baseline
+            return Span(change.planned.blame.effect, change.planned.blame.baseline, ongoing=True)
         if change.started_at and not change.ended:
             effect = self._m.look()
         elif change.started_at and change.ended_at is not None:
@@ -148,7 +148,7 @@ class Truth:
         else:
             effect = Times(start=change.asked_at - AROUND_S, end=min(self._w.clock(), change.asked_at + AROUND_S))
         began = (change.started_at or change.asked_at) - CHANGE_GAP_S
-        return effect, self._m.before(Times(start=min(began, effect.start), end=effect.end))
+        return Span(effect, self._m.before(Times(start=min(began, effect.start), end=effect.end)))
 
     def _services(self, change: Change | None) -> tuple[str, ...]:
         """Services whose engines are asked for their state: those of a change, else all."""

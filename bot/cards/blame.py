@@ -62,14 +62,14 @@ def _idle(state: State) -> Markup:
 
 
 def _beside(blame: Blame) -> Markup:
-    if blame.since is None:
-        return say("blame.since-unknown")
     if not blame.beside:
-        return say("blame.alone", since=blame.since)
+        return say("blame.since-unknown") if blame.since is None else say("blame.alone", since=blame.since)
     told = [_one(one) for one in blame.beside[-MOST_BESIDE:]]
     left = len(blame.beside) - len(told) + blame.beside_left
     if left > 0:
         told.append(say("plan.more-lines", n=left))
+    if blame.since is None:
+        return joined([say("blame.since-unknown"), say("blame.beside-day", said=joined(told, ", "))])
     return say("blame.beside", since=blame.since, said=joined(told, ", "))
 
 

@@ -29,7 +29,7 @@ SENTENCES: dict[str, str] = {
     "statement.receipt-dispute": "recorded, and {statement} is judged once more: {said}",
     "statement.unknown": "there is no statement {statement}; its number stands with it, where it was stated",
     "statement.receipt-told": "{statement} is recorded: {said}",
-    "statement.none-holds": "of the {n:n=entry} of the fleet file's catalogue none is known to hold",
+    "statement.none-holds": "nothing in the catalogue of the fleet file is known to hold ({n} listed)",
     "statement.no-such-cause": "the fleet file does not list {name:code}",
     "statement.names-several": "the words name several of the catalogue ({names}); state one at a time",
     "statement.of-thread": "about {change}, in whose thread it was said",
@@ -67,6 +67,7 @@ SENTENCES: dict[str, str] = {
     "blame.beside-one": "{change} {said:code}",
     "blame.alone": "nothing else is recorded as changed since {since:day}, when it came",
     "blame.since-unknown": "when the value came is not recorded, so what changed since is not known",
+    "blame.beside-day": "changed in the day before: {said}",
     # probes
     "probe.took": "probe through {service} took {took_s:s}",
     "probe.usual": "usual is {usual_s:s} (median, n={n} recorded)",

@@ -9,7 +9,7 @@ SENTENCES: dict[str, str] = {
     "suspicion.listed-by": "`/knob reclaim` lists it",
     "suspicion.price": "{record}: given up with it: *{prices}*",
     "suspicion.unpriced": "no evidence says what {knob:code} = {value:value} was worth",
-    "suspicion.head": "{n:n=open suspicion}, each a value that was taken away for a reason that is not shown",
+    "suspicion.head": "{n:n=open suspicion}: taken away for a reason that is not shown, and not given back",
     "suspicion.none": "no suspicion is open: nothing was taken away that is not given back or settled",
     "suspicion.line": (
         "*{suspicion}*: {knob:code} = {value:value} taken away {age_s:s} ago by {owner:who} ({change}), in their words:"

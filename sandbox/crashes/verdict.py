@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sandbox.audit_judge import chain_problems
 from sandbox.crashes.moments import Json, moment
 from sandbox.crashes.play import Cell, Played, Player
 from sandbox.crashes.stories import VERSIONS, knob_of
 from sandbox.fleet.document import KNOB_ENV
 from sandbox.fleet.fleet import Engines
 from sandbox.fleet.units import unit_name
-from sandbox.judge import chain_problems
 from sandbox.kernel import environ_of
 from sandbox.stage import ROLES, fetch
 

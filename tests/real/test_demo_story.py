@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from sandbox.story import Story
+from sandbox.story import CONTESTED, Story
 from tests.real import demo_breaks
 from tests.real.demo_runs import Ran, run
 from tests.shared import skip_or_fail
@@ -25,7 +25,7 @@ RUNS: dict[str, Callable[[], Ran]] = {
     "edited_unit": demo_breaks.unit_edited_after_the_approval,
     "interrupted": demo_breaks.asked_to_end,
 }
-UNSEEN = ["one-execution", "order", "timestamps", "knob-live", "concluded"]
+UNSEEN = ["one-execution", "order", "timestamps", "knob-live", "cause-cited", "concluded"]
 
 
 @pytest.fixture(scope="module")
@@ -106,21 +106,28 @@ def test_the_transcript_tells_the_story_in_order(untouched: Ran) -> None:
     assert [line["ts"] for line in lines] == sorted(line["ts"] for line in lines)
     assert {line["where"] for line in lines} == {"channel", "thread", "command", "button", "only @ana", "only @ben"}
     assert [line["text"] for line in lines if line["where"] == "command"] == [
+        "/deploy restart decode via co-restart",
+        "/deploy restart decode via decode-only",
         '/knob revert TARGET_CTAS because "multi-round hang"',
+        '/cause "cold start"',
+        "/knob reclaim",
         "/knob restore TARGET_CTAS=512",
+        f'/cause dispute st-1 because "{CONTESTED}"',
     ]
     clicks = [(line["who"], line["text"]) for line in lines if line["where"] == "button"]
     assert clicks == [
+        ("ben", "[Confirm co-restart]"),
+        ("ben", "[Confirm decode-only]"),
         ("ben", "[Confirm decode-only]"),
         ("ana", "[Confirm co-restart]"),
         ("ben", "[Confirm co-restart]"),
         ("ben", "[Confirm co-restart]"),
     ]
-    assert len([line for line in lines if line["where"] == "channel"]) == 2
+    assert len([line for line in lines if line["where"] == "channel"]) == 5  # four cards and what ana made up
     healthy = re.findall(
         r"^[0-9:]{8} UTC (prefill|decode|router)\b.*\bhealthy\b", untouched.said("thread"), re.MULTILINE
     )
-    assert healthy == ["decode", "prefill", "decode", "router"]
+    assert healthy == ["prefill", "decode", "router", "decode", "decode", "prefill", "decode", "router"]
 
 
 def test_a_unit_that_is_edited_after_the_approval_is_planned_again_and_nothing_restarts(edited_unit: Ran) -> None:
@@ -143,7 +150,7 @@ def test_a_value_that_the_engine_dies_of_is_taken_back(dying_engine: Ran) -> Non
 
 def test_a_foreign_process_on_the_port_is_never_taken_for_the_engine(port_taken: Ran) -> None:
     assert port_taken.code == 1
-    assert port_taken.failed == ["one-execution", "order", "timestamps", "knob-live", "healthy", "canary", "concluded"]
+    assert port_taken.failed == [*UNSEEN[:4], "healthy", "canary", *UNSEEN[4:]]
     assert f"is held by pid {port_taken.seen['foreign']}" in port_taken.detail("healthy")
     assert "router was not restarted" in port_taken.detail("order")
     assert f"belongs to pid {port_taken.seen['foreign']}" in port_taken.said("thread")

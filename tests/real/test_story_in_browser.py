@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from policies.errors import SettingsError
+from sandbox.audit_judge import AuditJudge
 from sandbox.fleet.document import KNOB, KNOB_ENV
 from sandbox.fleet.load import Load
 from sandbox.judge import Judge, Mark
@@ -159,7 +160,7 @@ def wrong(judge: Judge, since: Mark, clicked_at: float) -> dict[str, str]:
         "healthy": judge.healthy(),
         "canary": judge.canary(),
         "concluded": judge.concluded("C-2"),
-        "audit-clean": judge.audit_clean(),
+        "audit-clean": AuditJudge(judge.stage).audit_clean(),
         "calls-accepted": judge.calls_accepted(),
     }
     return {name: detail for name, (ok, detail) in looks.items() if not ok}

@@ -105,6 +105,15 @@ def test_a_verified_cause_carries_the_revert_only_where_the_knob_may_have_done_i
 
 def test_what_else_was_begun_since_the_value_came_is_listed(world: World) -> None:
     assert "when the value came is not recorded" in lines(blamed(world))
+    whole: list[e.Event] = [
+        stories.asked().model_copy(update={"normalised": "/deploy restart decode"}),
+        stories.planned(stories.plan("decode-only")),
+        stories.confirmed("decode-only"),
+        stories.started("decode-only"),
+    ]
+    record(world.ledger, "C-4", whole)
+    assert "changed in the day before: C-4 `/deploy restart decode`" in lines(blamed(world))
+    world.wait(60)
     record(world.ledger, "C-5", restored())
     world.wait(60)
     found = blamed(world)
