@@ -31,13 +31,16 @@ crashes: install ## strike every process at every event of a change, and compare
 # tests wait for services more than they compute: four workers on two cores; a file is played by one worker in its order
 PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 
+# which tests failed is remembered, so that `make again` can play those alone
+REMEMBER := -o addopts="-q --strict-markers --strict-config"
+
 # what pytest compiled is kept also where the environment says otherwise: each worker would compile all of it again
 test: export PYTHONDONTWRITEBYTECODE :=
 test: install ## every test, with real servers
-	$(BIN)/pytest $(PARALLEL) -p cacheprovider
+	$(BIN)/pytest $(PARALLEL) $(REMEMBER)
 
 again: install ## the tests that failed last, one after the other
-	$(BIN)/pytest -p cacheprovider --last-failed
+	$(BIN)/pytest $(REMEMBER) --last-failed
 
 lint: install ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
