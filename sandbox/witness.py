@@ -42,10 +42,6 @@ class Witness:
         self._ending.set()
         self._thread.join(5)
 
-    def about(self, at: float, within_s: float) -> list[Sight]:
-        """What was seen around a moment."""
-        return [sight for sight in list(self.seen) if abs(sight.at - at) <= within_s]
-
     def _watch(self) -> None:
         url = self._stage.demo_fleet.url("decode", "/metrics")
         while not self._ending.wait(EVERY_S):

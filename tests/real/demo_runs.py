@@ -59,6 +59,11 @@ class Ran:
         """Names of the checks that did not hold."""
         return [name for name, ok in self.checks.items() if not ok]
 
+    @property
+    def why(self) -> str:
+        """What each check that did not hold says."""
+        return "\n".join(f"{name}: {self.detail(name)}" for name in self.failed)
+
     def detail(self, name: str) -> str:
         """What a check says that was seen."""
         return next(str(check["detail"]) for check in self.document["checks"] if check["name"] == name)

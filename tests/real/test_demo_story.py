@@ -132,7 +132,7 @@ def test_the_transcript_tells_the_story_in_order(untouched: Ran) -> None:
 
 def test_a_unit_that_is_edited_after_the_approval_is_planned_again_and_nothing_restarts(edited_unit: Ran) -> None:
     assert edited_unit.code == 1
-    assert edited_unit.failed == UNSEEN
+    assert edited_unit.failed == UNSEEN, edited_unit.why
     assert (
         edited_unit.detail("order") == "prefill was not restarted; decode was not restarted; router was not restarted"
     )
@@ -142,7 +142,7 @@ def test_a_unit_that_is_edited_after_the_approval_is_planned_again_and_nothing_r
 
 def test_a_value_that_the_engine_dies_of_is_taken_back(dying_engine: Ran) -> None:
     assert dying_engine.code == 1
-    assert dying_engine.failed == UNSEEN[:-1]
+    assert dying_engine.failed == UNSEEN[:-1], dying_engine.why
     assert re.search(r"in its environment: None, its engine reports 256$", dying_engine.detail("knob-live"))
     assert "router was not restarted" in dying_engine.detail("order")
     assert "rolled back" in dying_engine.detail("concluded")
@@ -150,7 +150,7 @@ def test_a_value_that_the_engine_dies_of_is_taken_back(dying_engine: Ran) -> Non
 
 def test_a_foreign_process_on_the_port_is_never_taken_for_the_engine(port_taken: Ran) -> None:
     assert port_taken.code == 1
-    assert port_taken.failed == [*UNSEEN[:4], "healthy", "canary", *UNSEEN[4:]]
+    assert port_taken.failed == [*UNSEEN[:4], "healthy", "canary", *UNSEEN[4:]], port_taken.why
     assert f"is held by pid {port_taken.seen['foreign']}" in port_taken.detail("healthy")
     assert "router was not restarted" in port_taken.detail("order")
     assert f"belongs to pid {port_taken.seen['foreign']}" in port_taken.said("thread")
@@ -158,7 +158,7 @@ def test_a_foreign_process_on_the_port_is_never_taken_for_the_engine(port_taken:
 
 def test_a_unit_that_is_restarted_by_hand_before_the_click_is_planned_again(by_hand: Ran) -> None:
     assert by_hand.code == 1
-    assert by_hand.failed == UNSEEN
+    assert by_hand.failed == UNSEEN, by_hand.why
     assert re.search(r"decode was told to stop [0-9.]+ s before the approver's click", by_hand.detail("one-execution"))
     assert "prefill was started 0 times" in by_hand.detail("one-execution")
     assert re.search(r"decode@gpu1 runs as pid \d+, planned was pid \d+", by_hand.said("thread"))
