@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LOG = structlog.get_logger(__name__)
 AROUND_S = 2.0  # a reading so far away from a probe is still of it
 BEFORE_S = 600.0  # what a slow probe is compared with: the time before the change began
+LOOKS = 3
 
 
 class Probing:
@@ -117,7 +118,10 @@ class Probing:
 
     def _scrape(self) -> None:
         try:
-            self._w.metrics.take(self._w.measuring.instances(self._w.fleet.services))
+            instances = self._w.measuring.instances(self._w.fleet.services)
+            for _ in range(LOOKS):  # an engine under load may answer late, and half a fleet is no reading
+                if not any(isinstance(answer, Finding) for answer in self._w.metrics.take(instances).values()):
+                    return
         except StoreUnavailable:
             raise
         except Exception:
