@@ -54,6 +54,13 @@ def _wait_gone(pid: int) -> None:
         time.sleep(0.02)
 
 
+def _wait_noticed(server: EmbeddedStore) -> None:
+    deadline = time.monotonic() + 30
+    while server.alive:
+        assert time.monotonic() < deadline, "the end of the server was not noticed"
+        time.sleep(0.02)
+
+
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -90,7 +97,7 @@ def test_everything_acknowledged_survives_a_kill_of_the_server(folder: Path) -> 
             client.rpush("list", number)
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
-        _wait_gone(server.pid)
+        _wait_noticed(server)
         deadline = time.monotonic() + 30
         while server.alive and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -203,7 +210,7 @@ def test_a_folder_that_was_taken_away_is_said_to_be_and_nothing_starts_on_an_emp
         client.set("kept", "1")
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
-        _wait_gone(server.pid)
+        _wait_noticed(server)
         folder.rename(away)
         for _ in ("gone", "empty"):
             with pytest.raises(StoreUnavailable, match="is not what it was") as said:
