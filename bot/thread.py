@@ -21,7 +21,7 @@ from bot.times import clock
 from policies import events as e
 from policies.events.aside import ASIDE
 from policies.finding import Finding
-from policies.plan import CommandStep, PruneStep, RestartStep, SwitchStep, WriteStep
+from policies.plan import AdmitStep, CommandStep, DrainStep, PruneStep, RestartStep, SwitchStep, WriteStep
 
 MOST_LINE = 2800
 SHORT = {
@@ -115,6 +115,8 @@ def _step_done(story: Story) -> Markup | None:
         if plan.deploy is not None and not any(isinstance(s, WriteStep) for s in plan.steps):
             told = plan.deploy.ref
         return say("step.restarted-with", service=step.service, setting=told or f"{setting.variable} unset", pid=pid)
+    if isinstance(step, (DrainStep, AdmitStep)):
+        return None
     if undo:
         return say("step.undo-written", instance=instance(step))
     if step.text is None:

@@ -52,8 +52,35 @@ class Canary(Model):
     timeout_s: float = 60.0
 
 
+class Drain(Model):
+    """How an instance is taken out of service before its restart, and given back after it.
+
+    router: service whose own API does it. worker: url of an instance as the router knows it; `{address}` is its host's.
+    over: what happens when the deadline is over and requests are still in flight.
+    """
+
+    router: str
+    worker: str
+    kind: Literal["regular", "prefill", "decode"] = "regular"
+    bootstrap_port: int | None = None
+    deadline_s: float = 60.0
+    over: Literal["hold", "restart"] = "hold"
+
+
+class RollingEntry(Model):
+    """How a service with more than one instance is restarted. keep None: all but `max_unavailable`.
+
+    watch_s: how long the first replica is watched before the others follow; require: what must hold on it then.
+    """
+
+    max_unavailable: int = 1
+    keep: int | None = None
+    watch_s: float = 0.0
+    require: tuple[str, ...] = ()
+
+
 class Service(Model):
-    """A systemd unit on one host or more."""
+    """A systemd unit on one host or more. `{address}` in a url stands for the address of the instance's host."""
 
     name: str
     on: tuple[str, ...]
@@ -67,6 +94,8 @@ class Service(Model):
     loads: HttpCheck | None = None  # /v1/loads or a DCGM exporter: on which accelerators
     devices: tuple[str, ...] = ()  # files that nobody else may have open when the unit is restarted
     deploy: DeployEntry | None = None  # how it gets another version
+    rolling: RollingEntry = RollingEntry()
+    drain: Drain | None = None
 
 
 class Reported(Model):

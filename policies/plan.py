@@ -17,8 +17,8 @@ from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.model import Model
 
-GateKind = Literal["incarnation", "port", "health", "environment", "reported", "version", "canary"]
-StepKind = Literal["write", "restart", "switch", "command", "prune"]
+GateKind = Literal["incarnation", "port", "health", "environment", "reported", "version", "admitted", "canary"]
+StepKind = Literal["write", "restart", "switch", "command", "prune", "drain", "admit"]
 
 
 class FileState(Model):
@@ -37,6 +37,7 @@ class WriteStep(Model):
     host: str
     service: str
     unit: str
+    wave: int = 1
     path: str
     before: str | None  # text now; None: no file
     text: str | None  # text after; None: no file
@@ -50,6 +51,7 @@ class RestartStep(Model):
     host: str
     service: str
     unit: str
+    wave: int = 1
     argv: tuple[str, ...]  # exactly what the helper runs
     before: Incarnation
     changed: bool  # the knob's value changes in this service: its failed gate is undone automatically
@@ -63,6 +65,7 @@ class SwitchStep(Model):
     host: str
     service: str
     unit: str
+    wave: int = 1
     releases: Releases
     before: str | None  # the release that the link names now; None: there is no link
     to: str | None
@@ -77,6 +80,7 @@ class CommandStep(Model):
     host: str
     service: str
     unit: str
+    wave: int = 1
     ref: str  # what it is to bring about
     argv: tuple[str, ...]
     user: str | None
@@ -91,12 +95,74 @@ class PruneStep(Model):
     host: str
     service: str
     unit: str
+    wave: int = 1
     releases: Releases
     protect: tuple[str, ...]  # beside what runs and what is newer
     gates: tuple[GateKind, ...] = ()
 
 
-Step = Annotated[WriteStep | RestartStep | SwitchStep | CommandStep | PruneStep, Field(discriminator="kind")]
+class Registration(Model):
+    """How a router knows one instance. kind: the router's `worker_type`; bootstrap_port: of a prefill worker."""
+
+    router: str  # service@host of the router that is asked
+    api: str  # base url of the router's own API, asked from the router's host
+    worker: str  # url of the instance as the router calls it
+    kind: Literal["regular", "prefill", "decode"] = "regular"
+    bootstrap_port: int | None = None
+
+
+class DrainStep(Model):
+    """Take one instance out at its routers, and wait until nothing is in flight there or the deadline is over."""
+
+    kind: Literal["drain"] = "drain"
+    host: str
+    service: str
+    unit: str
+    wave: int = 1
+    at: tuple[Registration, ...]
+    deadline_s: float
+    over: Literal["hold", "restart"]  # when the deadline is over and requests are still in flight
+    gates: tuple[GateKind, ...] = ()
+
+
+class AdmitStep(Model):
+    """Give one instance back to its routers; its gate is that each of them sends it requests again."""
+
+    kind: Literal["admit"] = "admit"
+    host: str
+    service: str
+    unit: str
+    wave: int = 1
+    at: tuple[Registration, ...]
+    gates: tuple[GateKind, ...] = ("admitted",)
+
+
+Step = Annotated[
+    WriteStep | RestartStep | SwitchStep | CommandStep | PruneStep | DrainStep | AdmitStep,
+    Field(discriminator="kind"),
+]
+
+
+class CanaryWatch(Model):
+    """The replica that goes first, alone, and what must hold on it before the others follow.
+
+    require: conditions on named metrics, read on this instance only, at the end of the watch.
+    """
+
+    instance: str  # service@host
+    why: str  # chosen by what, as a person reads it
+    watch_s: float
+    require: tuple[str, ...] = ()
+
+
+class Rolling(Model):
+    """How many replicas of a service may be away at once. keep: instances that must be in service at every moment."""
+
+    service: str
+    replicas: int
+    max_unavailable: int
+    keep: int
+    canary: CanaryWatch | None = None
 
 
 class Target(Model):
@@ -157,12 +223,17 @@ class Plan(Model):
     estimate: Estimate | None = None
     deploy: DeployPlan | None = None
     contents: tuple[Finding, ...] = ()  # what the new version holds, and what a rollback would go to
+    rolling: tuple[Rolling, ...] = ()  # of services with more than one instance in this plan
 
     @property
     def digest(self) -> str:
         """SHA-256 (hex) over everything that must be as it was when the approver looked."""
         out = {"estimate", "warnings", "load", "versions", "contents", *(() if self.deploy else ("deploy",))}
+        out |= set() if self.rolling else {"rolling"}
         kept = self.model_dump(mode="json", exclude=out)
+        for step in (*kept["steps"], *kept["undo"]):
+            if step["wave"] == 1:  # spelled as plans were before there were waves: theirs stay good
+                del step["wave"]
         return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @property

@@ -12,7 +12,7 @@ from policies.errors import HostAnswerLost, HostKeyRefused, HostRefused, HostUnr
 from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import CommandStep, Plan, PruneStep, RestartStep, Step, WriteStep
+from policies.plan import AdmitStep, CommandStep, DrainStep, Plan, PruneStep, RestartStep, Step, WriteStep
 from policies.replan import moved_files
 from workers.aims import text_sha256
 from workers.executors.answers import ActRecord, Fenced, UnitAsk
@@ -153,6 +153,8 @@ class Acts:
                 if part == "do" or error.code != "file-changed":
                     raise
                 return self._undo_write(step, index, name)
+        if isinstance(step, (DrainStep, AdmitStep)):
+            raise TypeError("no plan has such a step yet")
         if not isinstance(step, RestartStep):
             who = Act(token=token, change=self._change, step=name)
             try:

@@ -10,7 +10,7 @@ from bot.cards.plan import undo_line, unique
 from bot.cards.story import Story, instance
 from bot.markup import Markup
 from bot.messages import say, sentence
-from policies.plan import Plan, RestartStep, Step, WriteStep
+from policies.plan import AdmitStep, DrainStep, Plan, RestartStep, Step, WriteStep
 
 MOST_DIFF = 2500
 PART = 10  # lines a section
@@ -72,6 +72,8 @@ def _step(number: int, step: Step) -> list[Markup]:
     if isinstance(step, WriteStep):
         code = "details.remove" if step.text is None else "details.write"
         return [say(code, n=number, instance=instance(step), path=step.path)]
+    if isinstance(step, (DrainStep, AdmitStep)):
+        return []
     if not isinstance(step, RestartStep):
         return [deploys.step(number, step)]
     pid = step.before.main_pid or None

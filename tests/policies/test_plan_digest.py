@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,13 +13,14 @@ import pytest
 from policies.decision import decide
 from policies.facts import UnitFacts
 from policies.finding import Finding
-from policies.plan import Estimate, Plan
+from policies.plan import CanaryWatch, Estimate, Plan, Rolling
 from policies.planning.knob import plan_knob
 from tests.policies import builders as b
 from tests.policies.systemd_tree import file_text, no_file
 from tests.policies.test_decision import case_of
 
-BESIDE = {"estimate", "warnings", "load", "versions", "contents", "deploy"}  # `deploy` of a plan that has one is in it
+# `deploy` and `rolling` of a plan that has them are in it
+BESIDE = {"estimate", "warnings", "load", "versions", "contents", "deploy", "rolling"}
 ENV_FILE = "/etc/sgl/common.env"
 FRAGMENT = f"[Service]\nEnvironmentFile=-{ENV_FILE}\n"
 NOTE = Finding(code="rule.may-ask", effect="allow", values={"role": "engineers", "line": 40, "none": None})
@@ -83,6 +86,24 @@ PLACES = [p for p in leaves(DUMPED) if p[0] not in BESIDE and not FIXED & set(p)
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(str(part) for part in path))
 def test_any_one_field_that_is_edited_makes_it_another_plan(path: tuple[str | int, ...]) -> None:
     assert Plan.model_validate(edited(DUMPED, path)).digest != PLAN.digest
+
+
+def test_how_replicas_are_taken_in_turn_is_in_the_digest() -> None:
+    rolling = Rolling(service="decode", replicas=3, max_unavailable=1, keep=2)
+    rolls = PLAN.model_copy(update={"rolling": (rolling,)})
+    others = [rolls.model_copy(update={"rolling": (rolling.model_copy(update=more),)}) for more in (
+        {"max_unavailable": 2}, {"keep": 1}, {"replicas": 4}, {"service": "prefill"},
+        {"canary": CanaryWatch(instance="decode@gpu1", why="the first", watch_s=30.0)},
+    )]  # fmt: skip
+    assert len({plan.digest for plan in (PLAN, rolls, *others)}) == 2 + len(others)
+
+
+def test_a_plan_of_one_wave_has_the_digest_that_it_had_before_there_were_waves() -> None:
+    kept = {k: v for k, v in DUMPED.items() if k not in BESIDE}
+    for step in (*kept["steps"], *kept["undo"]):
+        del step["wave"]
+    spelled = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(spelled.encode()).hexdigest() == PLAN.digest
 
 
 def test_every_field_of_a_plan_is_in_the_digest_or_named_as_beside_it() -> None:
