@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from policies.addresses import ADDRESS, url_at
 from policies.deploys.strategy import DeployEntry
 from policies.model import Model
 
@@ -96,6 +97,21 @@ class Service(Model):
     deploy: DeployEntry | None = None  # how it gets another version
     rolling: RollingEntry = RollingEntry()
     drain: Drain | None = None
+
+    def at(self, host: Host) -> Service:
+        """The service as one host has it: `{address}` in its urls is that host's."""
+        filled: dict[str, object] = {}
+        for name in ("health", "metrics", "canary", "server_info", "model_info", "loads"):
+            check: HttpCheck | Canary | None = getattr(self, name)
+            if check is not None and ADDRESS in check.url:
+                filled[name] = check.model_copy(update={"url": url_at(check.url, host.address)})
+        if self.deploy is not None and ADDRESS in (self.deploy.version.http or ""):
+            version = self.deploy.version
+            version = version.model_copy(update={"http": url_at(version.http or "", host.address)})
+            filled["deploy"] = self.deploy.model_copy(update={"version": version})
+        if self.drain is not None and ADDRESS in self.drain.worker:
+            filled["drain"] = self.drain.model_copy(update={"worker": url_at(self.drain.worker, host.address)})
+        return self.model_copy(update=filled) if filled else self
 
 
 class Reported(Model):
@@ -227,3 +243,8 @@ class Fleet(Model):
     def instances(self, service: str) -> tuple[str, ...]:
         """`service@host` for every host of the service, in file order."""
         return tuple(f"{service}@{host}" for host in self.services[service].on)
+
+    def at(self, instance: str) -> Service:
+        """The service of `service@host` as that host has it: the only way to a url that can be asked."""
+        service, _, host = instance.partition("@")
+        return self.services[service].at(self.hosts[host])

@@ -96,7 +96,7 @@ def _read(top: Table, text: str) -> Fleet:
         knobs=read_knobs(top),
         metrics=read_metrics(top),
         causes=read_causes(top),
-        prometheus_url=(read_url(prometheus) or None) if prometheus is not None else None,
+        prometheus_url=(read_url(prometheus, of_service=False) or None) if prometheus is not None else None,
         people=read_people(top),
         channel=read_channel(top),
         roles=read_roles(top),

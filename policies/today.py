@@ -207,7 +207,7 @@ def _only(values: set[str]) -> str | None:
 
 def _deployed(fleet: Fleet, unit: UnitFacts, info: str | None, version: str | None) -> str | None:
     """The running version as the service's `deploy` reads it back, where that stands in server_info."""
-    service = fleet.services[unit.service]
+    service = fleet.at(f"{unit.service}@{unit.host}")
     told = service.deploy.version if service.deploy is not None else None
     if info is None or told is None or told.field is None or service.server_info is None:
         return None

@@ -59,7 +59,7 @@ class Aftermath:
         return verdict.model_copy(update={"findings": (*verdict.findings, *found)})
 
     def _look(self, step: RestartStep, issued: Issued) -> tuple[UnitFacts, dict[str, HttpAnswer]]:
-        service = self._fleet.services[step.service]
+        service = self._fleet.at(f"{step.service}@{step.host}")
         ask = unit_ask(service, (), LogAsk(LOG_LINES, issued.at or None))
         quick = tuple(probe.model_copy(update={"timeout_s": min(ASK_S, probe.timeout_s)}) for probe in ask.http)
         ask = ask.model_copy(update={"http": tuple(p for p in quick if p.id != "metrics")})

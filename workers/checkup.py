@@ -95,7 +95,7 @@ def _look(fleet: Fleet, host: Host, shell: Shell, clock: Callable[[], float]) ->
 
 
 def _asked(fleet: Fleet, host: Host, shell: Shell, clock: Callable[[], float], found: HostLook) -> HostLook:
-    here = [service for service in fleet.services.values() if host.name in service.on]
+    here = [service.at(host) for service in fleet.services.values() if host.name in service.on]
     helper = SystemdHost(shell, host, stay=True)
     try:
         helper.warm(within_s=ASK_S)  # so that the clocks are compared over one short round trip

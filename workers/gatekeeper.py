@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from policies.addresses import url_at
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
 from policies.events import GatePassed
@@ -88,8 +89,8 @@ class Gatekeeper:
                     return
 
     def _life(self, step: RestartStep, issued: Issued) -> Iterator[Answer]:
-        service = self._fleet.services[step.service]
         instance = f"{step.service}@{step.host}"
+        service = self._fleet.at(instance)
         begun = time.monotonic()
         waited = self._wait(step, service, issued)
         if isinstance(waited, Finding):
@@ -246,6 +247,8 @@ class Gatekeeper:
     def canary(self, service: Service, probe: Canary) -> Verdict:
         """One generation with a fresh nonce, tried again until it passes or the canary's time is over.
 
+        It is asked from the first host of the service, whose address `{address}` in the url is.
+
         Again, because a router needs some health checks of its own before it takes a restarted worker back.
         """
         deadline = time.monotonic() + probe.timeout_s
@@ -255,7 +258,7 @@ class Gatekeeper:
             left_s = max(1.0, deadline - time.monotonic())
             ask = HttpAsk(
                 id="canary",
-                url=probe.url,
+                url=url_at(probe.url, self._fleet.hosts[service.on[0]].address),
                 method="POST",
                 body=canary.filled(probe.body, nonce),
                 timeout_s=left_s,

@@ -767,7 +767,11 @@ def hex_addresses(host: Optional[str]) -> Set[str]:
 
 
 def listening(port: int, host: Optional[str] = None) -> Set[str]:
-    """Inodes of the sockets that would take a connection to the port; the very address wins over a general one."""
+    """Inodes of the sockets that would take a connection to the port; the very address wins over a general one.
+
+    Two addresses of a host are two services: only who listens on every address covers both. An IPv4 listener never
+    takes a connection to an IPv6 address.
+    """
     families = ((socket.AF_INET, "/proc/net/tcp"), (socket.AF_INET6, "/proc/net/tcp6"))
     sockets: List[Tuple[str, int, str]] = []
     for family, table in families:
@@ -778,7 +782,8 @@ def listening(port: int, host: Optional[str] = None) -> Set[str]:
     if not wanted:
         return {inode for _, inode in found}
     exact = {inode for address, inode in found if address in wanted}
-    return exact or {inode for address, inode in found if address in ANY}
+    general = {address for address in ANY if len(address) in {len(known) for known in wanted}}
+    return exact or {inode for address, inode in found if address in general}
 
 
 def listeners_asked(family: int) -> Optional[List[Tuple[str, int, str]]]:

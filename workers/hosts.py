@@ -80,15 +80,13 @@ class Hosts:
         """
         by_host: dict[str, list[str]] = defaultdict(list)
         for instance in instances:
-            service, host = instance.split("@", 1)
-            by_host[host].append(service)
+            by_host[instance.split("@", 1)[1]].append(instance)
         extra = probes or {}
         names = list(dict.fromkeys([*by_host, *extra]))
 
         def look(host: str) -> Seen:
             asks = [
-                unit_ask(self._fleet.services[service], tuple(variables), log, context=context)
-                for service in by_host[host]
+                unit_ask(self._fleet.at(instance), tuple(variables), log, context=context) for instance in by_host[host]
             ]
             seen = self.at(host).observe(asks, extra.get(host, ()))
             units = {f"{unit.service}@{unit.host}": unit for unit in seen.facts.units}

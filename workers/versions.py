@@ -37,18 +37,19 @@ class Versions:
 
     def read(self, instances: Sequence[str]) -> dict[str, VersionSeen]:
         """What each instance is read back as, whoever answers."""
-        entry, hosts = self._entry(instances), [i.split("@")[1] for i in instances]
-        source, where = entry.version, place_of(entry.version)
+        entry, hosts = self._entry(instances), {i: i.split("@")[1] for i in instances}
+        source = entry.version
         if source.http is not None:
+            own = {i: self._entry((i,)).version for i in instances}  # `{address}` is another one on each host
             asks = {
-                h: [HttpAsk(id=h, url=source.http, timeout_s=source.timeout_s, max_bytes=ANSWER_MAX_BYTES)]
-                for h in hosts
+                hosts[i]: [HttpAsk(id=i, url=one.http or "", timeout_s=one.timeout_s, max_bytes=ANSWER_MAX_BYTES)]
+                for i, one in own.items()
             }
             answers = self._hosts.observe((), (), asks).probes
-            return {i: picked(source, _text(answers[h]), where) for i, h in zip(instances, hosts, strict=True)}
+            return {i: picked(one, _text(answers[i]), place_of(one)) for i, one in own.items()}
         ask = TextAsk(file=source.file, argv=source.command, user=_user(entry), limit_s=source.timeout_s)
-        texts = self._hosts.each(hosts, lambda host: self._at(host).read([ask])[0])
-        return {i: picked(source, texts[h], where) for i, h in zip(instances, hosts, strict=True)}
+        texts = self._hosts.each(hosts.values(), lambda host: self._at(host).read([ask])[0])
+        return {i: picked(source, texts[host], place_of(source)) for i, host in hosts.items()}
 
     def of_life(self, instance: str) -> tuple[UnitFacts, VersionSeen]:
         """What one instance is read back as, and the life of the unit right after that."""
@@ -152,7 +153,7 @@ class Versions:
         return said
 
     def _service(self, instances: Sequence[str]) -> Service:
-        return self._fleet.services[instances[0].split("@")[0]]
+        return self._fleet.at(instances[0])
 
     def _entry(self, instances: Sequence[str]) -> DeployEntry:
         entry = self._service(instances).deploy

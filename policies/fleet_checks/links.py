@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from policies.addresses import may_meet
 from policies.causes.scanning import WORDS
 from policies.causes.statement import state_words
 from policies.fleet import Fleet, Knob, Rule
@@ -108,7 +109,7 @@ def _loop(fleet: Fleet, start: str) -> list[str] | None:
 
 def _check_collisions(fleet: Fleet, problems: Problems) -> None:
     units: dict[tuple[str, str], str] = {}
-    ports: dict[tuple[str, int], str] = {}
+    ports: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for name, service in fleet.services.items():
         for host in service.on:
             other = units.setdefault((host, service.unit), name)
@@ -121,8 +122,11 @@ def _check_collisions(fleet: Fleet, problems: Problems) -> None:
                 )
             if not service.health.url:
                 continue
+            url = service.at(fleet.hosts[host]).health.url if host in fleet.hosts else service.health.url
             port = service.health.port
-            other = ports.setdefault((host, port), name)
+            others = ports.setdefault((host, port), [])
+            other = next((other for other, its in others if other != name and may_meet(its, url)), name)
+            others.append((name, url))
             if other != name:
                 problems.add(
                     ("services", name, "health", "url"),

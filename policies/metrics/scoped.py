@@ -101,8 +101,8 @@ def _quantiles(whole: promql_parser.Expr) -> Iterable[Quantile]:
 
 
 def _names(fleet: Fleet, instance: str) -> Sequence[str]:
-    service, _, host = instance.partition("@")
-    metrics = fleet.services[service].metrics
+    host = instance.partition("@")[2]
+    metrics = fleet.at(instance).metrics
     if metrics is None:
         return (instance,)
     address = fleet.hosts[host].address

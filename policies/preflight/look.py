@@ -28,7 +28,7 @@ class Look:
     @property
     def service(self) -> Service:
         """The service in the fleet file."""
-        return self.fleet.services[self.unit.service]
+        return self.fleet.at(self.instance)
 
     def finding(self, code: str, effect: Effect = "warn", **values: str | float | None) -> Finding:
         """A finding about this instance and its unit."""

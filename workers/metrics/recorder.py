@@ -111,7 +111,7 @@ class Recorder:
     def _ask(self, hosts: Hosts, host: str, instances: Sequence[str]) -> dict[str, HttpAnswer | Finding]:
         asks = []
         for instance in instances:
-            metrics = self._fleet.services[instance.partition("@")[0]].metrics
+            metrics = self._fleet.at(instance).metrics
             if metrics is not None:
                 timeout_s = min(metrics.timeout_s, ASK_S)
                 asks.append(HttpAsk(id=instance, url=metrics.url, timeout_s=timeout_s, max_bytes=METRICS_MAX_BYTES))
