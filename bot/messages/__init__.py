@@ -45,7 +45,7 @@ from bot.messages import (
     talk,
     threads,
 )
-from bot.messages.fields import FIELDS, Value, names
+from bot.messages.fields import FIELDS, Value, names, needed
 from policies.finding import Finding
 
 NOUNS = (
@@ -110,10 +110,10 @@ def strict(finding: Finding) -> Markup:
     Raises: NoSentence.
     """
     template = _template(finding.code)
-    if missing := names(template) - finding.values.keys():
+    if missing := needed(template) - finding.values.keys():
         message = f"`{finding.code}` needs {sorted(missing)} beside {sorted(finding.values)}"
         raise NoSentence(message)
-    return _filled(finding.code, template, finding.values)
+    return _filled(finding.code, template, dict.fromkeys(names(template)) | finding.values)
 
 
 def sentence(finding: Finding) -> Markup:

@@ -9,7 +9,7 @@
 {x:cgroup} a control group, without the way out of the place from which it is seen
 {x:files} what stands in the way in a unit's files, from the codes of the findings about them
 {x:cause} a cause, from a `Cause` only   {x:consistent} what readings agree with, from a `Consistent` only
-{x:or=..} None and an empty text are written as `..`
+{x:or=..} None and an empty text are written as `..`, and so is a value that entries of older versions do not have
 """
 
 from __future__ import annotations
@@ -120,6 +120,13 @@ def _plain(value: str | float) -> str:
 def names(template: str) -> frozenset[str]:
     """The field names of a template."""
     return frozenset(name for _, name, _, _ in string.Formatter().parse(template) if name)
+
+
+def needed(template: str) -> frozenset[str]:
+    """Those of them that say nothing of their own absence."""
+    return frozenset(
+        name for _, name, way, _ in string.Formatter().parse(template) if name and not (way or "").startswith("or=")
+    )
 
 
 FIELDS = Fields()

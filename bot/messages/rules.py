@@ -25,9 +25,11 @@ SENTENCES: dict[str, str] = {
     "value.not-listed": "{value:code} is not a listed value of {knob:code}, expected {expected}",
     "value.pattern": "{value:code} is no value of {knob:code}, expected {expected}",
     "value.range": "{value:code} is outside the range of {knob:code}, expected {expected}",
-    "freeze.in-force": "the freeze {freeze:code} holds until {until:day}; nothing is changed before, except back",
+    "freeze.in-force": (
+        "the freeze {freeze:code} holds until {until:day}{there:or=}; nothing is changed before, except back"
+    ),
     "freeze.taking-back-is-allowed": (
-        "the freeze {freeze:code} holds until {until:day}; taking a change back is allowed"
+        "the freeze {freeze:code} holds until {until:day}{there:or=}; taking a change back is allowed"
     ),
     "policy.no-word": "nothing had to be decided",
 }
