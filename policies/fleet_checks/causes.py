@@ -16,13 +16,14 @@ from policies.fleet_checks.problems import Path, Problems, quote
 def check_causes(fleet: Fleet, problems: Problems) -> None:
     """Record statements that cannot be read, and names in them that are no metrics of the fleet."""
     for name, cause in fleet.causes.items():
-        _check(fleet, ("causes", name, "needs"), cause.needs, problems)
-        _check(fleet, ("causes", name, "refuted_by"), cause.refuted_by or "", problems)
+        check_statement(fleet, ("causes", name, "needs"), cause.needs, problems)
+        check_statement(fleet, ("causes", name, "refuted_by"), cause.refuted_by or "", problems)
     for name, knob in fleet.knobs.items():
-        _check(fleet, ("knobs", name, "if_guilty"), knob.if_guilty or "", problems)
+        check_statement(fleet, ("knobs", name, "if_guilty"), knob.if_guilty or "", problems)
 
 
-def _check(fleet: Fleet, path: Path, text: str, problems: Problems) -> None:
+def check_statement(fleet: Fleet, path: Path, text: str, problems: Problems) -> None:
+    """Record what is wrong with one statement; an empty one is reported where it was read."""
     if not text.strip():
         return  # reported where it was read, or not given
     statement = read_statement(text)

@@ -13,6 +13,7 @@ from policies.fleet_checks.causes import check_causes
 from policies.fleet_checks.deploy_links import check_deploys
 from policies.fleet_checks.metrics import check_queries
 from policies.fleet_checks.problems import Path, Problems, listed, quote
+from policies.fleet_checks.rolling_links import check_rolling
 
 cause_words = WORDS | {*state_words, "state", "still", "moving", "steady", "true", "false"}
 """Words of statements about causes, and those kept for them: no metric may be called so."""
@@ -39,6 +40,7 @@ def check_links(fleet: Fleet, problems: Problems) -> None:
         _check_knob(fleet, knob, problems)
     _check_shared_variables(fleet, problems)
     check_deploys(fleet, problems)
+    check_rolling(fleet, problems)
     _check_metrics(fleet, problems)
     check_queries(fleet, problems)
     check_causes(fleet, problems)

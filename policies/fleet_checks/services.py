@@ -13,6 +13,7 @@ import yaml
 from policies.fleet import Canary, Host, HttpCheck, Service
 from policies.fleet_checks.deploys import read_deploy
 from policies.fleet_checks.problems import quote
+from policies.fleet_checks.rolling import read_drain, read_rolling
 from policies.fleet_checks.table import Table
 from policies.fleet_checks.urls import read_url
 from policies.fleet_checks.values import Form, name_form
@@ -37,6 +38,8 @@ service_keys = (
     "loads",
     "devices",
     "deploy",
+    "rolling",
+    "drain",
 )
 unit_pattern = r"(?!\.service)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
 address_form = Form(
@@ -120,6 +123,8 @@ def read_services(top: Table) -> dict[str, Service]:
             loads=_check(table, "loads"),
             devices=table.texts("devices", device_form),
             deploy=read_deploy(table),
+            rolling=read_rolling(table),
+            drain=read_drain(table),
         )
     return services
 

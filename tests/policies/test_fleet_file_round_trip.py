@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from policies.fleet import Canary, EvidenceNeed, Fleet, HttpCheck, Knob, Service
+from policies.fleet import Canary, EvidenceNeed, Fleet, HttpCheck, Knob, RollingEntry, Service
 from policies.fleet_file import read_fleet
 from policies.model import Model
 from tests.shared import ROOT
@@ -58,9 +58,14 @@ def canary(found: Canary) -> Document:
 
 
 def service(found: Service) -> Document:
-    written = kept(found, "health", "metrics", "canary", "server_info", "model_info", "loads", "deploy") | {
-        "health": check(found.health)
-    }
+    written = kept(
+        found, "health", "metrics", "canary", "server_info", "model_info", "loads", "deploy", "rolling", "drain"
+    ) | {"health": check(found.health)}
+    if found.rolling != RollingEntry():
+        watched = {"watch": span(found.rolling.watch_s), **kept(found.rolling, "watch_s", "max_unavailable", "keep")}
+        written["rolling"] = {**kept(found.rolling, "watch_s", "require"), "canary": watched}
+    if found.drain:
+        written["drain"] = kept(found.drain)
     if found.deploy:
         strategy = found.deploy.strategy
         written["deploy"] = {
