@@ -28,6 +28,7 @@ from policies.planning.knob import Planning, plan_knob
 from policies.planning.placement import effective_now
 from policies.planning.restart import plan_restart, restart_goal
 from policies.planning.steps import instances_of
+from policies.states.state import State
 from workers import context
 from workers.boots import boots
 from workers.context import Contexts
@@ -85,7 +86,7 @@ class Planner:
         if isinstance(asked.intent, Restart):
             return self._restart(asked, asked.intent)
         if isinstance(asked.intent, (Deploy, Rollback)):
-            return self._deploy(asked, asked.intent)
+            return self._deploy(asked, asked.intent, before)
         return self._knob(asked, asked.intent, before)
 
     def _restart(self, asked: e.Asked, intent: Restart) -> Outcome:
@@ -109,7 +110,7 @@ class Planner:
         )
         return self._outcome(planning, decision, facts, aim.instances)
 
-    def _deploy(self, asked: e.Asked, intent: DeployIntent) -> Outcome:
+    def _deploy(self, asked: e.Asked, intent: DeployIntent, before: e.Planned | None) -> Outcome:
         fleet = self._fleet
         entry = entry_of(intent, fleet)
         if isinstance(entry, Finding):
@@ -131,7 +132,8 @@ class Planner:
         seconds = boots(self._ledger, fleet)
         found = {order: estimate(instances_of(fleet, order), seconds) for order in aim.orders}
         estimates = {order: one for order, one in found.items() if one is not None}
-        planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, estimates, seconds)
+        states = self._working(facts, before)
+        planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, estimates, seconds, states)
         return self._outcome(planning, decision, facts, own)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent, before: e.Planned | None) -> Outcome:
@@ -153,9 +155,14 @@ class Planner:
         recorded = boots(self._ledger, fleet)
         orders = {order: estimate(instances_of(fleet, order), recorded) for order in aim.orders}
         estimates = {order: found for order, found in orders.items() if found is not None}
-        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=recorded)
+        states = self._working(facts, before)
+        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=recorded, states=states)
         outcome = self._outcome(planning, decision, facts, aim.instances)
         return replace(outcome, standings=context.told(case, [aim.value, *live.values()]), load=today.load)
+
+    def _working(self, facts: dict[str, UnitFacts], before: e.Planned | None) -> dict[str, State]:
+        """What engines do, for who has to agree; what was approved is looked at again for other reasons."""
+        return self._states.of(facts) if before is None else {}
 
     def _outcome(
         self, planning: Planning, decision: Decision, facts: dict[str, UnitFacts], aimed: tuple[str, ...]

@@ -67,6 +67,11 @@ SENTENCES: dict[str, str] = {
         " {counter:or=progress} +{by:or=?} in {over_s:s} ({rate:or=?}/s), running {running_before} to {running}, queue"
         " {queued_before} to {queued} ({at:at}); {actor:who} asked to restart it anyway"
     ),
+    "plan.busy-restarted": (
+        "{instance} works while its health check fails ({status:or=no answer} after {took_s:s}):"
+        " {counter:or=progress} +{by:or=?} in {over_s:s} ({rate:or=?}/s), running {running_before} to {running}, queue"
+        " {queued_before} to {queued} ({at:at}); the restart ends what it works on"
+    ),
     "plan.hung-behind-health": (
         "{instance} hangs behind a health check that says {status}, which is no proof of health: no counter of progress"
         " moved, running {running_before} to {running}, queue {queued_before} to {queued} ({at:at})"

@@ -20,6 +20,7 @@ from policies.planning.moves import Move, move
 from policies.planning.steady import steady
 from policies.planning.steps import files, in_turn, instances_of, not_loaded
 from policies.preflight import preflight, refused
+from policies.states.state import State
 
 Values = dict[str, str | int | float | None]
 MOST_SAID = 400  # characters of what a release says of itself
@@ -34,11 +35,12 @@ def plan_deploy(
     policy: tuple[Finding, ...],
     estimates: Mapping[str, Estimate],
     boots: Mapping[str, Sequence[float]] | None = None,
+    states: Mapping[str, State] | None = None,
 ) -> Planning:
     """Plans for `goal`, or why there is none.
 
     facts: every instance of every order offered. seen: the goal's instances. history: newest first.
-    boots: recorded seconds by instance, oldest first.
+    boots: recorded seconds by instance, oldest first. states: what engines do.
     """
     recorded = boots or {}
     moves: dict[str, Move] = {}
@@ -68,7 +70,12 @@ def plan_deploy(
                 "policy": policy,
                 "estimate": estimates.get(order),
                 "warnings": unique(
-                    (*warnings, *preflight(fleet, instances_of(fleet, order), facts, recorded, goal.instances))
+                    (
+                        *warnings,
+                        *preflight(
+                            fleet, instances_of(fleet, order), facts, recorded, goal.instances, states, reset=True
+                        ),
+                    )
                 ),
             }
         )

@@ -16,6 +16,7 @@ from policies.planning.steady import steady
 from policies.planning.steps import files, instances_of, not_loaded, steps
 from policies.preflight import preflight, refused
 from policies.preflight.managed import managed
+from policies.states.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,11 @@ def plan_knob(
     estimates: Mapping[str, Estimate],
     load: tuple[Finding, ...] = (),
     boots: Mapping[str, Sequence[float]] | None = None,
+    states: Mapping[str, State] | None = None,
 ) -> Planning:
     """Plans for `goal` from facts by instance (every instance of every order that is offered).
 
-    boots: recorded seconds by instance, oldest first.
+    boots: recorded seconds by instance, oldest first. states: what engines do.
     """
     recorded = boots or {}
     placements: dict[str, Placement] = {}
@@ -87,7 +89,7 @@ def plan_knob(
             warnings=unique(
                 (
                     *goal.notes,
-                    *preflight(fleet, instances_of(fleet, order), facts, recorded, goal.instances),
+                    *preflight(fleet, instances_of(fleet, order), facts, recorded, goal.instances, states, reset=True),
                     *warnings,
                 )
             ),

@@ -36,14 +36,19 @@ def preflight(
     changed: Sequence[str] = (),
     states: Mapping[str, State] | None = None,
     anyway: str | None = None,
+    *,
+    reset: bool = False,
 ) -> tuple[Finding, ...]:
     """Warnings of every check about every instance.
 
     boots: recorded seconds from issue to healthy by instance, oldest first. changed: instances whose files change.
-    states: what engines do, of those that were looked at. anyway: who asked for it whatever they do.
+    states: what engines do, of those that were looked at. anyway: who asked for it whatever they do. reset: the
+    restart is for a value or a version, so that it is not asked for because something looks dead.
     """
     found = states or {}
-    looks = [Look(fleet, i, facts[i], tuple(boots.get(i, ())), i in changed, found.get(i), anyway) for i in instances]
+    looks = [
+        Look(fleet, i, facts[i], tuple(boots.get(i, ())), i in changed, found.get(i), anyway, reset) for i in instances
+    ]
     return tuple(finding for look in looks for check in CHECKS for finding in check(look))
 
 

@@ -14,7 +14,8 @@ from policies.states.state import State
 class Look:
     """One instance. boots: recorded seconds, oldest first. changed: its files are written by the plan.
 
-    state: what its metrics say that it does. anyway: who asked to restart it whatever they say.
+    state: what its metrics say that it does. anyway: who asked to restart it whatever they say. reset: a value or a
+    version changes somewhere in the plan, and the restart is for that.
     """
 
     fleet: Fleet
@@ -24,6 +25,7 @@ class Look:
     changed: bool = False
     state: State | None = None
     anyway: str | None = None
+    reset: bool = False
 
     @property
     def service(self) -> Service:

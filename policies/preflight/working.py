@@ -26,8 +26,10 @@ def check(look: Look) -> Iterator[Finding]:
     elif state.is_in("hung"):
         yield look.finding("plan.hung", "warn", **_failed(health), **_readings(look))
     elif state.is_in("busy"):
-        if look.anyway is not None:
-            yield _busy(look, health, "warn")
+        if look.reset:
+            yield _busy(look, health, "plan.busy-restarted", "warn")
+        elif look.anyway is not None:
+            yield _busy(look, health, "plan.busy-restarted-anyway", "warn")
     elif state.is_in("busy") is None:
         why = state.findings[0].code.removeprefix("state.") if state.findings else "unread"
         yield look.finding("plan.health-fails-unknown-work", "warn", **_failed(health), why=why.replace("-", " "))
@@ -40,7 +42,7 @@ def refuse(look: Look) -> Iterator[Finding]:
         return
     # what worked a moment ago and has nothing to do now loses nothing
     if look.state.is_in("busy") and look.state.has_work is not False:
-        yield _busy(look, health, "refuse")
+        yield _busy(look, health, "plan.busy-not-dead", "refuse")
 
 
 def answer(look: Look, name: str) -> HttpAnswer | None:
@@ -48,12 +50,11 @@ def answer(look: Look, name: str) -> HttpAnswer | None:
     return next((found for found in look.unit.http if found.id == name), None)
 
 
-def _busy(look: Look, health: HttpAnswer, effect: Effect) -> Finding:
+def _busy(look: Look, health: HttpAnswer, code: str, effect: Effect) -> Finding:
     moved = look.state.moved[0] if look.state is not None and look.state.moved else None
     progress: Values = {"counter": None, "by": None, "over_s": None, "rate": None}
     if moved is not None:
         progress = {"counter": moved.name, "by": moved.by, "over_s": moved.over_s, "rate": moved.by / moved.over_s}
-    code = "plan.busy-not-dead" if effect == "refuse" else "plan.busy-restarted-anyway"
     return look.finding(code, effect, actor=look.anyway, **_failed(health), **progress, **_readings(look))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from bot.messages import sentence
 from policies.finding import Finding
-from policies.planning.knob import Planning
+from policies.planning.deploy import plan_deploy
+from policies.planning.knob import Planning, plan_knob
 from policies.planning.restart import RestartGoal, plan_restart
 from policies.states.judge import Look, judge_state
 from policies.states.state import State
 from tests.policies import builders as b
+from tests.policies import deploy_cases
 from tests.policies.scrapes import PD_EMPTY, engine_text, scrape
 
 FLEET = b.fleet()
@@ -110,3 +114,44 @@ def test_without_metrics_nothing_is_claimed() -> None:
     planning = planned(None)
     assert len(planning.plans) == 1
     assert not [f for f in planning.plans[0].warnings if "hung" in f.code or "busy" in f.code or "work" in f.code]
+
+
+DECODE = "decode@gpu1"
+DEPLOY = {"ref": "v2", "order": "decode-only"}
+
+
+def knob_warnings(found: State, health: int) -> list[Finding]:
+    """Of a knob change that restarts prefill and decode, with that state of decode."""
+    facts = b.facts(FLEET, decode=b.unit(DECODE, http=(b.answer(health, id="health", took_s=20.0),)))
+    plans = plan_knob(FLEET, b.goal_of(FLEET), facts, (), {}, states={DECODE: found}).plans
+    assert [plan.order for plan in plans] == ["co-restart", "decode-only"]
+    return [next(f for f in plan.warnings if f.values.get("instance") == DECODE) for plan in plans]
+
+
+def deploy_warnings(found: State, health: int) -> list[Finding]:
+    """Of a deploy of decode."""
+    fleet, goal, _ = deploy_cases.planned(DEPLOY)
+    assert goal is not None
+    facts = deploy_cases.facts_of(DEPLOY, fleet)
+    unit = facts[DECODE]
+    facts[DECODE] = unit.model_copy(update={"http": (b.answer(health, id="health", took_s=20.0),)})
+    seen = {DECODE: deploy_cases.seen_of(DEPLOY, DECODE, ["v2"])}
+    (plan,) = plan_deploy(fleet, goal, facts, seen, [], (), {}, states={DECODE: found}).plans
+    return [f for f in plan.warnings if f.code.startswith(("plan.busy", "plan.hung"))]
+
+
+@pytest.mark.parametrize("warnings", [knob_warnings, deploy_warnings])
+@pytest.mark.parametrize(
+    ("now", "health", "code", "said"),
+    [
+        (NOW, 503, "plan.busy-restarted", "+262144 in 30 s (8738/s), running 1 to 1, queue 37 to 39"),
+        (STUCK, 503, "plan.hung", "no counter of progress moved, running 1 to 1, queue 37 to 39"),
+        (STUCK, 200, "plan.hung-behind-health", "a health check that says 200, which is no proof of health"),
+    ],
+)  # fmt: skip
+def test_a_change_that_restarts_a_busy_or_hung_engine_says_so_with_its_readings(
+    warnings: Callable[[State, int], list[Finding]], now: dict[str, object], health: int, code: str, said: str
+) -> None:
+    told = warnings(state(now), health)
+    assert {(f.code, f.effect) for f in told} == {(code, "warn")}
+    assert all(said in sentence(f) for f in told)

@@ -56,6 +56,15 @@ def test_a_working_engine_is_restarted_only_by_somebody_who_says_so_and_is_on_re
         assert stage.last(change, e.Asked).intent == said
         stage.say(change, "deny")
 
+        blamed = stage.ask()  # a revert of a knob: planned, with what the engine does
+        assert blamed.planned is not None, stage.kinds(blamed)
+        for plan in blamed.planned.plans:
+            told = next(f for f in plan.warnings if f.code == "plan.busy-restarted")
+            assert (told.values["instance"], told.values["status"]) == ("decode@gpu1", 404)
+            assert isinstance(told.values["by"], float)
+            assert told.values["by"] > 0
+        stage.say(blamed, "deny")
+
 
 def test_an_engine_without_work_may_be_restarted_although_its_check_fails(stage: Stage) -> None:
     stage.rewire(failing_health(stage.document))
