@@ -82,8 +82,8 @@ class Arguments(Cursor):
         return change
 
     def since(self) -> float | None:
-        """`since DURATION`, as in `since 2h`; None at the end. Units: seconds."""
-        if not self.rest():
+        """`since DURATION`, as in `since 2h`; None where it is left out. Units: seconds."""
+        if not self.rest() or self._peek() == "ticket":
             return None
         word = self._take()
         self._plain(word)
@@ -96,6 +96,10 @@ class Arguments(Cursor):
         word = self._take()
         self._plain(word)
         return spelling.duration(self._fold(word.bare), word)
+
+    def ticket(self) -> str | None:
+        """`ticket ID`, as in `ticket INC-123`; None where it is left out."""
+        return self._ticket() if self.keyword("ticket") else None
 
     def statement(self) -> str:
         """A statement's id like `st-3`."""
@@ -145,6 +149,8 @@ class Arguments(Cursor):
                     found[option] = self._because()
                 case "citing":
                     found[option] = self._citing()
+                case "ticket":
+                    found[option] = self._ticket()
                 case "for":
                     found[option] = self._for()
                 case "anyway" | "dry":
@@ -155,6 +161,7 @@ class Arguments(Cursor):
             of=_text(found.get("of")),
             because=_text(found.get("because")),
             citing=citing if isinstance(citing := found.get("citing"), tuple) else (),
+            ticket=_text(found.get("ticket")),
             for_s=for_s if isinstance(for_s := found.get("for"), float) else None,
             anyway="anyway" in found,
             dry="dry" in found,
@@ -209,6 +216,11 @@ class Arguments(Cursor):
         word = self._option_word("for", "a time like 2h")
         self._plain(word)
         return spelling.duration(self._fold(word.bare), word)
+
+    def _ticket(self) -> str:
+        word = self._option_word("ticket", "an id like INC-123")
+        self._plain(word)
+        return spelling.ticket(word)
 
     def _of(self) -> str:
         word = self._option_word("of", "a change like C-142")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Option = Literal["on", "via", "of", "because", "citing", "for", "anyway", "dry"]
-OPTIONS: tuple[Option, ...] = ("on", "via", "of", "because", "citing", "for", "anyway", "dry")
+Option = Literal["on", "via", "of", "because", "citing", "ticket", "for", "anyway", "dry"]
+OPTIONS: tuple[Option, ...] = ("on", "via", "of", "because", "citing", "ticket", "for", "anyway", "dry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Options:
     of: str | None = None
     because: str | None = None
     citing: tuple[str, ...] = ()
+    ticket: str | None = None
     for_s: float | None = None
     anyway: bool = False
     dry: bool = False

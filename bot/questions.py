@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from bot.cards import answers, evidences
-from bot.cards.changed import Link, history_card, log_card
+from bot.cards.changed import Link, history_card, log_card, ticket_card
 from bot.cards.details import details_card
 from bot.cards.kit import Card
 from bot.cards.story import Story
@@ -43,6 +43,7 @@ from workers.statements import Told
 from workers.truth import Why
 
 RECENT = 10
+LOG_S = 7200.0  # how far back a log goes that does not say
 # words that ask for a change -> kinds of rules that are about it
 ASKING = {
     **dict.fromkeys(("set", "restore", "revert", "unset"), frozenset({None, "knob"})),
@@ -126,8 +127,7 @@ class Questions:
             case History():
                 return self._history(question.knob)
             case Log():
-                now = self._clock()
-                return log_card(self._client.changed(now - question.since_s), self._client.fleet, now, self._address)
+                return self._log(question)
             case Reclaim():
                 return reclaim_card(self._client.suspicions(), self._clock())
             case WhyCause():
@@ -163,6 +163,14 @@ class Questions:
         if story is None:
             return answers.told(say("click.no-such-change", change=change_id))
         return details_card(story, digest)
+
+    def _log(self, question: Log) -> Card:
+        now = self._clock()
+        if question.ticket is not None:
+            since = now - question.since_s if question.since_s is not None else 0.0
+            return ticket_card(question.ticket, self._client.of_ticket(question.ticket, since), self._address)
+        since = now - (question.since_s if question.since_s is not None else LOG_S)
+        return log_card(self._client.changed(since), self._client.fleet, now, self._address)
 
     def _why(self, knob: str) -> Card:
         client = self._client

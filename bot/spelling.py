@@ -9,6 +9,7 @@ from bot.names import Names, did_you_mean, near
 from bot.normalise import Unreadable, character_name, lookalike
 from bot.words import Word
 from policies.deploys.strategy import sound_ref
+from policies.tickets import sound_ticket
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as in the fleet file
 _VALUE = re.compile(r"[A-Za-z0-9_.,:/@%+~-]+")
@@ -164,6 +165,18 @@ def ref(word: Word) -> str:
             f"{named(word.bare)} is not a version",
             hint="letters, digits and ._+:/@~- in one word that begins with a letter or digit, without .. and //",
         )
+    return word.bare
+
+
+def ticket(word: Word) -> str:
+    """The id of an incident or ticket, as it was typed.
+
+    Raises:
+        Unreadable: it could be none.
+    """
+    if not sound_ticket(word.bare):
+        hint = "expected one word like INC-123, with a digit or a capital letter, of letters, digits and ._/#:-"
+        raise Unreadable("bad-ticket", f"{named(word.bare)} is not the id of a ticket", hint=hint)
     return word.bare
 
 

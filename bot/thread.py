@@ -57,6 +57,9 @@ def _planned(story: Story) -> Markup | None:
     said = say("step.planned-again" if again else "step.planned", orders=orders, digest=event.plans[0].digest)
     if event.blame is not None:
         said = joined([said, *blame_lines(event.blame, event.plans[0].knob or "")])
+    asked = story.change.asked
+    if asked is not None and asked.intent.ticket is not None:
+        said = joined([said, say("plan.ticket", ticket=asked.intent.ticket)])
     # an edited card notifies nobody, and neither does a name on it: those who decide are asked here
     who = mentions(event, story.groups)
     return joined([said, say("plan.please", who=who, until=event.expires_at)]) if who else said

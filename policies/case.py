@@ -22,6 +22,7 @@ class Case:
     `knob` None: services are deployed or restarted. `services` are those of the knob, or those deployed or restarted.
     `value` None: the variable is to be taken away, or there is none. `now` is epoch seconds.
     `standings` is what each record is worth today, by its id; one that is not there is weak. `reason`: what was said.
+    `ticket`: what it is done for.
     """
 
     intent: IntentWord
@@ -34,6 +35,7 @@ class Case:
     now: float
     standings: Mapping[str, Standing] = field(default_factory=dict)
     reason: str | None = None
+    ticket: str | None = None
 
     @property
     def subject(self) -> str:

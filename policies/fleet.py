@@ -183,6 +183,12 @@ class EvidenceNeed(Model):
     override: str | None = None  # role whose people may do without, with a reason
 
 
+class TicketNeed(Model):
+    """A change must name its ticket. pattern: must match the id as a whole; None: any id will do."""
+
+    pattern: str | None = None
+
+
 class Rule(Model):
     """All rules that match apply together and the strictest wins; when none matches the answer is no."""
 
@@ -192,6 +198,7 @@ class Rule(Model):
     by: str | None = None  # role that may approve
     expires_s: float | None = None
     evidence: EvidenceNeed | None = None
+    ticket: TicketNeed | None = None
     line: int = 0  # line in the fleet file, so that a refusal can name it
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from policies.model import Model
+from policies.tickets import Ticketed
 
 
 class Actor(Model):
@@ -29,7 +30,7 @@ class Where(Model):
     thread_ts: str | None = None
 
 
-class SetKnob(Model):
+class SetKnob(Ticketed):
     """`set NAME=VALUE`: a new value."""
 
     kind: Literal["set"] = "set"
@@ -41,7 +42,7 @@ class SetKnob(Model):
     dry: bool = False
 
 
-class RestoreKnob(Model):
+class RestoreKnob(Ticketed):
     """`restore NAME[=VALUE]`: back to a value that was live and was taken away. None: the one last taken away."""
 
     kind: Literal["restore"] = "restore"
@@ -52,7 +53,7 @@ class RestoreKnob(Model):
     dry: bool = False
 
 
-class RevertKnob(Model):
+class RevertKnob(Ticketed):
     """`revert NAME because "..."`: away from the present value, for a stated reason."""
 
     kind: Literal["revert"] = "revert"
@@ -64,7 +65,7 @@ class RevertKnob(Model):
     dry: bool = False
 
 
-class UnsetKnob(Model):
+class UnsetKnob(Ticketed):
     """`unset NAME`: the variable shall not be in the environment."""
 
     kind: Literal["unset"] = "unset"
@@ -75,7 +76,7 @@ class UnsetKnob(Model):
     dry: bool = False
 
 
-class Restart(Model):
+class Restart(Ticketed):
     """`restart SCOPE`: a service, a host's services or service@host, with nothing changed.
 
     anyway: also an engine that works although its health check fails; the person and the reason are on record.
@@ -89,7 +90,7 @@ class Restart(Model):
     dry: bool = False
 
 
-class Deploy(Model):
+class Deploy(Ticketed):
     """`SERVICE REF` behind /deploy: another version of a service."""
 
     kind: Literal["deploy"] = "deploy"
@@ -100,7 +101,7 @@ class Deploy(Model):
     dry: bool = False
 
 
-class Rollback(Model):
+class Rollback(Ticketed):
     """`rollback SERVICE`: to the last version that was proven good."""
 
     kind: Literal["rollback"] = "rollback"
@@ -192,10 +193,14 @@ class History(Model):
 
 
 class Log(Model):
-    """`log [since DURATION]`, behind /deploy: what changed, by us or not. Units: seconds."""
+    """`log [since DURATION] [ticket ID]`, behind /deploy: what changed, by us or not. Units: seconds.
+
+    ticket: changes of this one alone; since_s None: those of two hours, of a ticket all of them.
+    """
 
     kind: Literal["log"] = "log"
-    since_s: float = Field(default=7200.0, gt=0)
+    since_s: float | None = Field(default=None, gt=0)
+    ticket: str | None = None
 
 
 class LockScope(Model):

@@ -19,7 +19,12 @@ CHANGES = {
     "retry": "ask the gate of a held change again",
     "help": "what you may run, or one command",
 }
-OPTIONS = {"via": "a restart order", "because": "the reason, in quotes", "dry": "only the plan"}
+OPTIONS = {
+    "via": "a restart order",
+    "because": "the reason, in quotes",
+    "ticket": "the incident or ticket that it is for",
+    "dry": "only the plan",
+}
 ORDERS = {"co-restart": "prefill, decode, router", "decode-only": "decode"}
 SCOPES = {"prefill": "service", "decode": "service", "router": "service", "gpu1": "host"}
 NAME = {KNOB: ""}
@@ -53,7 +58,7 @@ HINTS: PageHints = {
         "deploy": "another version of a service: checked on its hosts before anything is planned, proven afterwards",
         "rollback": "back to the last version that was proven good and not taken back since",
         "restart": "restart a service, a host's services or service@host, and change no value",
-        "log": "what changed: every change, what was done to hosts outside any change, and what is not watched",
+        "log": "what changed, by changes and outside of them, and what is not watched; or the changes of a ticket",
         "lock": "no change touches a service, a host or service@host until it is opened or the time is over",
         "unlock": "changes may touch it again; for whoever locked it, and for approvers",
         **CHANGES,

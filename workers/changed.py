@@ -9,6 +9,7 @@ from policies import events as e
 from policies.change import Change
 from policies.fleet import Fleet
 from policies.outside import Snapshot
+from policies.tickets import ticket_key
 from workers.ledger import Ledger
 from workers.watch import Seen
 
@@ -44,6 +45,12 @@ def changed(ledger: Ledger, seen: Seen, since: float) -> Changed:
             break
     outside = [entry for entry in ledger.index("outside") if entry.at >= since]
     return Changed(since, tuple(reversed(kept)), tuple(outside), seen.all(), more=len(kept) == MOST)
+
+
+def of_ticket(ledger: Ledger, ticket: str, since: float) -> tuple[Change, ...]:
+    """The changes that name this ticket, asked for since that moment, oldest first. Raises: StoreUnavailable."""
+    asked = [entry for entry in ledger.index(f"ticket:{ticket_key(ticket)}") if entry.at >= since]
+    return tuple(ledger.load(entry.subject) for entry in asked[-MOST:])
 
 
 LONGEST_S = 7 * 86_400.0  # a change that was asked for before then has ended or is open

@@ -17,7 +17,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
 from policies.suspicion import Standing, Suspicion
-from workers.changed import Changed, changed, of_knob
+from workers.changed import Changed, changed, of_knob, of_ticket
 from workers.ledger import Ledger
 from workers.locks import Locks
 from workers.queue import Doorbell
@@ -167,6 +167,10 @@ class Client:
     def changed(self, since: float) -> Changed:
         """What changed since that moment, by changes and outside of them. Units: epoch seconds."""
         return changed(self.ledger, Seen(self.ledger.redis, self.fleet), since)
+
+    def of_ticket(self, ticket: str, since: float = 0.0) -> tuple[Change, ...]:
+        """The changes that name an incident or ticket, asked for since that moment, oldest first."""
+        return of_ticket(self.ledger, ticket, since)
 
     def of_knob(self, knob: str) -> tuple[e.Entry, ...]:
         """What is recorded about a knob, oldest first."""

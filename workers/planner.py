@@ -96,7 +96,9 @@ class Planner:
             return Outcome((), None, (aim,))
         facts = self._hosts.observe(aim.instances, []).units
         services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
-        decision = decide(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()))
+        decision = decide(
+            Case("restart", asked.actor, fleet, None, services, None, (), self._clock(), ticket=intent.ticket)
+        )
         recorded = boots(self._ledger, fleet)
         planning = plan_restart(
             fleet,
@@ -127,7 +129,9 @@ class Planner:
             return Outcome((), None, (aim,))
         refs = dict.fromkeys((aim.ref, *(one.ref for one in candidates(past, aim.ref) if aim.word == "deploy")))
         seen = self._versions.examined(seen, tuple(refs), aim.ref)
-        case = Case(aim.word, asked.actor, fleet, None, (aim.service,), aim.ref, (), self._clock())
+        case = Case(
+            aim.word, asked.actor, fleet, None, (aim.service,), aim.ref, (), self._clock(), ticket=intent.ticket
+        )
         decision = decide(case)
         seconds = boots(self._ledger, fleet)
         found = {order: estimate(instances_of(fleet, order), seconds) for order in aim.orders}
@@ -150,7 +154,7 @@ class Planner:
         today = self._contexts.today(knob, facts, before.load_seen if before is not None else None)
         records, reason = self._evidence(knob.name), getattr(intent, "because", None)
         case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, records, self._clock(), reason=reason)
-        case = replace(case, standings=context.standings(case, today))
+        case = replace(case, ticket=intent.ticket, standings=context.standings(case, today))
         decision = decide(case)
         recorded = boots(self._ledger, fleet)
         orders = {order: estimate(instances_of(fleet, order), recorded) for order in aim.orders}
@@ -172,7 +176,7 @@ class Planner:
         refusals = tuple(f for f in (*decision.findings, *planning.findings, *held) if f.effect == "refuse")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
-            refusals = tuple(f for f in refusals if not f.code.startswith(("evidence.", "freeze.")))
+            refusals = tuple(f for f in refusals if not f.code.startswith(("evidence.", "freeze.", "ticket.")))
         if refusals:
             warnings = planning.plans[0].warnings if planning.plans else _warnings(planning.findings)
             return Outcome((), decision, (*refusals, *warnings))

@@ -41,6 +41,14 @@ def log_card(found: Changed, fleet: Fleet, now: float, address: Link) -> Card:
     return listed_lines(head, [*told_lines, *_covered(found, fleet)])
 
 
+def ticket_card(ticket: str, changes: Sequence[Change], address: Link) -> Card:
+    """Everything that was changed for one incident or ticket, in its order."""
+    if not changes:
+        return told(say("changed.ticket-none", ticket=ticket))
+    head = say("changed.ticket-head", ticket=ticket, count=len(changes))
+    return listed_lines(head, [_change(change, address) for change in changes])
+
+
 def history_card(
     knob: str,
     entries: Sequence[e.Entry],
@@ -96,7 +104,9 @@ def _change(change: Change, address: Link) -> Markup:
         said=change.asked.normalised[:120],
         actor=change.asked.actor.id,
     )
-    return joined([head, *approvers(change)])
+    ticket = change.asked.intent.ticket
+    of_ticket = [say("changed.ticket", ticket=ticket)] if ticket is not None else []
+    return joined([head, *of_ticket, *approvers(change)])
 
 
 def _of_knob(change: Change, standings: Callable[[str], str | None], address: Link) -> Markup:

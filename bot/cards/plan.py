@@ -69,6 +69,8 @@ def headline(story: Story) -> Markup:
     reason = getattr(asked.intent, "because", None)
     if reason:
         parts.append(say("plan.because", reason=reason[:300]))
+    if asked.intent.ticket is not None:
+        parts.append(say("plan.ticket", ticket=asked.intent.ticket))
     if isinstance(asked.intent, RevertKnob):
         blame = change.planned.blame if change.planned is not None else None
         if asked.intent.citing:

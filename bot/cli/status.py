@@ -60,6 +60,7 @@ def _recent(terminal: talk.Terminal) -> NoReturn:
             "change": one.id,
             "state": one.state,
             "said": one.asked.normalised if one.asked else None,
+            "ticket": one.asked.intent.ticket if one.asked else None,
             "by": one.asked.actor.id if one.asked else None,
             "at": one.asked_at,
         }

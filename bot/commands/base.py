@@ -58,6 +58,8 @@ def options_text(intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restar
         out += f" because {quote(intent.because)}"
     if isinstance(intent, RevertKnob) and intent.citing:
         out += f" citing {', '.join(quote(one) for one in intent.citing)}"
+    if intent.ticket is not None:
+        out += f" ticket {intent.ticket}"
     if isinstance(intent, Restart) and intent.anyway:
         out += " anyway"
     return f"{out} dry" if intent.dry else out

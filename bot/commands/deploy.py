@@ -9,8 +9,10 @@ from policies.intents import Deploy
 
 def _read(arguments: Arguments) -> Deploy:
     service, ref = arguments.service(), arguments.ref()
-    options = arguments.options("via", "because", "dry")
-    return Deploy(service=service, ref=ref, order=options.order, because=options.because, dry=options.dry)
+    options = arguments.options("via", "because", "ticket", "dry")
+    return Deploy(
+        service=service, ref=ref, order=options.order, because=options.because, ticket=options.ticket, dry=options.dry
+    )
 
 
 def _write(intent: Deploy) -> str:
@@ -20,7 +22,7 @@ def _write(intent: Deploy) -> str:
 COMMAND = CommandWord(
     word="deploy",
     families=DEPLOY,
-    usage='SERVICE REF [via ORDER] [because "..."] [dry]',
+    usage='SERVICE REF [via ORDER] [because "..."] [ticket ID] [dry]',
     about="another version of a service: checked on its hosts before anything is planned, proven afterwards",
     example='decode 2026-11-30-a1b2c3 because "fixes the KV leak"',
     read=_read,

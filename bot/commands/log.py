@@ -1,4 +1,4 @@
-"""`log [since DURATION]`, behind /deploy."""
+"""`log [since DURATION] [ticket ID]`, behind /deploy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ UNITS_S = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 def _read(arguments: Arguments) -> Log:
     since_s = arguments.since()
+    ticket = arguments.ticket()
     arguments.end()
-    return Log() if since_s is None else Log(since_s=since_s)
+    return Log(since_s=since_s, ticket=ticket)
 
 
 def _write(question: Log) -> str:
-    return "log" if question == Log() else f"log since {duration_text(question.since_s)}"
+    since = "" if question.since_s is None else f" since {duration_text(question.since_s)}"
+    return f"log{since}" + ("" if question.ticket is None else f" ticket {question.ticket}")
 
 
 def duration_text(seconds: float) -> str:
@@ -29,8 +31,8 @@ def duration_text(seconds: float) -> str:
 COMMAND = CommandWord(
     word="log",
     families=DEPLOY,
-    usage="log [since DURATION]",
-    about="what changed: every change, what was done to hosts outside any change, and what is not watched",
+    usage="log [since DURATION] [ticket ID]",
+    about="what changed, by changes and outside of them, and what is not watched; or the changes of a ticket",
     example="log since 2h",
     read=_read,
     write=writes(Log, _write),

@@ -9,8 +9,10 @@ from policies.intents import RestoreKnob
 
 def _read(arguments: Arguments) -> RestoreKnob:
     knob, value = arguments.assignment(value_required=False)
-    options = arguments.options("on", "via", "dry")
-    return RestoreKnob(knob=knob, value=value, scope=options.scope, order=options.order, dry=options.dry)
+    options = arguments.options("on", "via", "ticket", "dry")
+    return RestoreKnob(
+        knob=knob, value=value, scope=options.scope, order=options.order, ticket=options.ticket, dry=options.dry
+    )
 
 
 def _write(intent: RestoreKnob) -> str:
@@ -21,7 +23,7 @@ def _write(intent: RestoreKnob) -> str:
 COMMAND = CommandWord(
     word="restore",
     families=KNOB,
-    usage="restore NAME[=VALUE] [on SCOPE] [via ORDER] [dry]",
+    usage="restore NAME[=VALUE] [on SCOPE] [via ORDER] [ticket ID] [dry]",
     about="bring back a value that was live before and was taken away",
     example="restore TARGET_CTAS=512",
     read=_read,

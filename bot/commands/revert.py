@@ -10,7 +10,7 @@ from policies.intents import RevertKnob
 
 def _read(arguments: Arguments) -> RevertKnob:
     knob = arguments.knob()
-    options = arguments.options("on", "via", "because", "citing", "dry")
+    options = arguments.options("on", "via", "because", "citing", "ticket", "dry")
     if options.because is None:
         raise Unreadable(
             "because-missing",
@@ -23,6 +23,7 @@ def _read(arguments: Arguments) -> RevertKnob:
         citing=options.citing,
         scope=options.scope,
         order=options.order,
+        ticket=options.ticket,
         dry=options.dry,
     )
 
@@ -34,7 +35,7 @@ def _write(intent: RevertKnob) -> str:
 COMMAND = CommandWord(
     word="revert",
     families=KNOB,
-    usage='revert NAME because "..." [citing EXPR, ...] [on SCOPE] [via ORDER] [dry]',
+    usage='revert NAME because "..." [citing EXPR, ...] [on SCOPE] [via ORDER] [ticket ID] [dry]',
     about="take the present value away; the reason is judged on what is measured, and shown as your words",
     example='revert TARGET_CTAS because "multi-round hang" citing queue_reqs > 0',
     read=_read,

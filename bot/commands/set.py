@@ -9,13 +9,14 @@ from policies.intents import SetKnob
 
 def _read(arguments: Arguments) -> SetKnob:
     knob, value = arguments.assignment(value_required=True)
-    options = arguments.options("on", "via", "because", "dry")
+    options = arguments.options("on", "via", "because", "ticket", "dry")
     return SetKnob(
         knob=knob,
         value=value or "",
         scope=options.scope,
         order=options.order,
         because=options.because,
+        ticket=options.ticket,
         dry=options.dry,
     )
 
@@ -27,7 +28,7 @@ def _write(intent: SetKnob) -> str:
 COMMAND = CommandWord(
     word="set",
     families=KNOB,
-    usage='set NAME=VALUE [on SCOPE] [via ORDER] [because "..."] [dry]',
+    usage='set NAME=VALUE [on SCOPE] [via ORDER] [because "..."] [ticket ID] [dry]',
     about="give a knob a new value; dry only shows the plan",
     example='set TARGET_CTAS=512 via decode-only because "faster at C64"',
     read=_read,

@@ -9,8 +9,15 @@ from policies.intents import UnsetKnob
 
 def _read(arguments: Arguments) -> UnsetKnob:
     knob = arguments.knob()
-    options = arguments.options("on", "via", "because", "dry")
-    return UnsetKnob(knob=knob, scope=options.scope, order=options.order, because=options.because, dry=options.dry)
+    options = arguments.options("on", "via", "because", "ticket", "dry")
+    return UnsetKnob(
+        knob=knob,
+        scope=options.scope,
+        order=options.order,
+        because=options.because,
+        ticket=options.ticket,
+        dry=options.dry,
+    )
 
 
 def _write(intent: UnsetKnob) -> str:
@@ -20,7 +27,7 @@ def _write(intent: UnsetKnob) -> str:
 COMMAND = CommandWord(
     word="unset",
     families=KNOB,
-    usage='unset NAME [on SCOPE] [via ORDER] [because "..."] [dry]',
+    usage='unset NAME [on SCOPE] [via ORDER] [because "..."] [ticket ID] [dry]',
     about="take a knob out of the environment",
     example="unset TARGET_CTAS dry",
     read=_read,

@@ -64,6 +64,7 @@ SENTENCES: dict[str, str] = {
     "plan.headline-bare-value": "*{verb} {knob} = {value}*",
     "plan.asked-by": "asked by {actor:who} · change {change}",
     "plan.because": "because {reason:code}",
+    "plan.ticket": "ticket {ticket:code}",
     "plan.citing": "they cite {cited:code}",
     "plan.citing-unread": "they cite {cited:code}, which was not checked",
     "plan.dry-run": "dry run: shown, never carried out",

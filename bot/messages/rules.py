@@ -31,5 +31,13 @@ SENTENCES: dict[str, str] = {
     "freeze.taking-back-is-allowed": (
         "the freeze {freeze:code} holds until {until:day}{there:or=}; taking a change back is allowed"
     ),
+    "ticket.missing": (
+        "this needs the id of an incident or ticket (line {line} of the fleet file, expected {pattern:or=any id});"
+        " add it, as in `ticket INC-123`"
+    ),
+    "ticket.other-pattern": (
+        "{ticket:code} is not a ticket as line {line} of the fleet file wants it, expected one that matches"
+        " {pattern:code}"
+    ),
     "policy.no-word": "nothing had to be decided",
 }

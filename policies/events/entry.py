@@ -51,6 +51,7 @@ from policies.events.work import (
 from policies.finding import Finding
 from policies.intents import Deploy, Rollback
 from policies.model import Model
+from policies.tickets import ticket_key
 
 Event = Annotated[
     Asked
@@ -175,5 +176,7 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return ("asides",)
     if isinstance(event, Asked):
         intent = event.intent
-        return ("changes", f"deploys:{intent.service}") if isinstance(intent, (Deploy, Rollback)) else ("changes",)
+        of_ticket = () if intent.ticket is None else (f"ticket:{ticket_key(intent.ticket)}",)
+        of_service = (f"deploys:{intent.service}",) if isinstance(intent, (Deploy, Rollback)) else ()
+        return ("changes", *of_service, *of_ticket)
     return ()

@@ -14,6 +14,7 @@ from croniter import CroniterBadDateError, croniter
 from policies.fleet import CauseEntry, EvidenceNeed, Freeze, Match, MetricQuery, Rule, Timing
 from policies.fleet_checks.problems import quote, suggestion
 from policies.fleet_checks.table import Table
+from policies.fleet_checks.tickets import read_ticket
 from policies.fleet_checks.values import Form
 
 metric_form = Form(
@@ -40,7 +41,7 @@ grades: tuple[Literal["improves", "no_worse", "weak", "observed"], ...] = (
 )
 levels: tuple[Literal[1, 2, 3], ...] = (1, 2, 3)
 most_compared = 1_000_000
-rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence")
+rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence", "ticket")
 timing_keys = (
     *("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "scrape", "keep", "watch"),
     "health_confirmations",
@@ -106,6 +107,7 @@ def read_rules(top: Table) -> tuple[Rule, ...]:
             by=table.name("by"),
             expires_s=table.duration("expires", 1800.0, 1.0) if "expires" in table else None,
             evidence=_evidence(table),
+            ticket=read_ticket(table),
             line=table.line,
         )
         if rule.approvals and "by" not in table:
@@ -126,7 +128,7 @@ def read_rules(top: Table) -> tuple[Rule, ...]:
             table.reader.problems.add(
                 table.path,
                 "rule.empty",
-                "the rule demands nothing, so it would allow what it matches, expected ask, approvals or evidence",
+                "the rule demands nothing, so it would allow what it matches, expected ask, approvals, evidence",
                 "add e.g. ask: ROLE",
             )
         rules.append(rule)

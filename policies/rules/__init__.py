@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from policies.case import Case
 from policies.finding import Finding
-from policies.rules import approvals, asker, evidence, freeze, value
+from policies.rules import approvals, asker, evidence, freeze, ticket, value
 
 FAMILIES: tuple[Callable[[Case], tuple[Finding, ...]], ...] = (
     asker.judge,
     value.judge,
+    ticket.judge,
     evidence.judge,
     approvals.judge,
     freeze.judge,

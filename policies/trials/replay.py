@@ -13,7 +13,7 @@ from policies.intents import Intent, KnobIntent
 from policies.trials.trial import Ruling, Trial, rule_on
 
 # families of findings that are policy's; others tell what a host or a plan said
-POLICY = ("rule.", "evidence.", "freeze.", "value.")
+POLICY = ("rule.", "evidence.", "freeze.", "value.", "ticket.")
 GOALS = frozenset({
     "plan.no-such-knob", "plan.no-such-order", "plan.scope-is-two-things", "plan.scope-without-knob",
     "plan.already-taken-away", "plan.reverts-to-two-values", "plan.nothing-to-restore", "plan.no-such-scope",

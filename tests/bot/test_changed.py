@@ -43,9 +43,9 @@ def room(store: Store, slack: SlackSandbox) -> Room:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("/deploy log", 7200.0), ("/deploy log since 3d", 259_200.0), ("/deploy LOG SINCE 90S", 90.0)],
+    [("/deploy log", None), ("/deploy log since 3d", 259_200.0), ("/deploy LOG SINCE 90S", 90.0)],
 )
-def test_a_time_is_read(text: str, seconds: float) -> None:
+def test_a_time_is_read(text: str, seconds: float | None) -> None:
     assert parse(text).command == Log(since_s=seconds)
 
 
@@ -66,6 +66,25 @@ def test_the_log_has_changes_what_was_done_outside_and_what_is_not_covered(room:
     assert "not looked at yet: prefill@gpu1, decode@gpu1, router@gpu1" in said
     assert "not covered" in said
     assert "proxies, load balancers" in said
+
+
+def test_the_changes_of_a_ticket_are_listed_whatever_their_age_and_however_it_is_spelled(room: Room) -> None:
+    asked = room.ledger.entries("C-7")[0].event
+    assert isinstance(asked, e.Asked)
+    for name, ticket in (("C-8", "INC-12"), ("C-9", "inc-12"), ("C-10", "INC-1"), ("C-11", None)):
+        intent = asked.intent.model_copy(update={"ticket": ticket})
+        room.ledger.append(name, asked.model_copy(update={"intent": intent}), expect_version=0)
+    room.now = T0 + 300 * 86_400
+    said = room.command("/deploy log ticket INC-12")
+    assert "2 changes for ticket INC-12" in said
+    assert said.index("C-8") < said.index("C-9")
+    assert "· ticket inc-12" in said
+    assert "C-10" not in said
+    assert "C-7" not in said
+    assert "no change names the ticket INC-12" in room.command("/deploy log since 1h ticket INC-12")
+    assert "ticket INC-12" in room.command("/knob history TARGET_CTAS")
+    assert "ticket INC-12" in room.command("/knob status C-8")
+    assert '"ticket":"INC-12"' in "".join(room.ledger.export())
 
 
 def test_a_time_in_which_nothing_happened_says_so_and_still_what_is_not_covered(room: Room) -> None:

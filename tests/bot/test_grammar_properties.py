@@ -29,6 +29,7 @@ from policies.intents import (
     EvidenceOf,
     Help,
     ListKnobs,
+    Log,
     Reclaim,
     Restart,
     RestoreKnob,
@@ -43,6 +44,7 @@ from policies.intents import (
     WhyCause,
     WhyKnob,
 )
+from policies.tickets import sound_ticket
 
 NAME = st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9_.-]{0,12}\Z")
 PLACE = NAME.filter(lambda name: name.lower() not in OPTIONS)
@@ -67,6 +69,10 @@ EXPRESSION = REASON.map(str.strip)
 CHANGE = st.integers(1, 999_999_999).map("C-{}".format)
 STATEMENT = st.integers(1, 999_999_999).map("st-{}".format)
 CITED = st.lists(EXPRESSION, max_size=3).map(tuple)
+TICKET = st.from_regex(r"\A[A-Za-z0-9#][A-Za-z0-9._/#:-]{0,12}\Z").filter(
+    lambda text: text.lower() not in OPTIONS and sound_ticket(text)
+)
+maybe_ticket = st.none() | TICKET
 maybe_scope, maybe_order, maybe_reason = st.none() | SCOPE, st.none() | PLACE, st.none() | REASON
 
 CAUSES = st.one_of(
@@ -75,9 +81,24 @@ CAUSES = st.one_of(
 )
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(
-        SetKnob, knob=NAME, value=VALUE, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()
+        SetKnob,
+        knob=NAME,
+        value=VALUE,
+        scope=maybe_scope,
+        order=maybe_order,
+        because=maybe_reason,
+        ticket=maybe_ticket,
+        dry=st.booleans(),
     ),
-    st.builds(RestoreKnob, knob=NAME, value=st.none() | VALUE, scope=maybe_scope, order=maybe_order, dry=st.booleans()),
+    st.builds(
+        RestoreKnob,
+        knob=NAME,
+        value=st.none() | VALUE,
+        scope=maybe_scope,
+        order=maybe_order,
+        ticket=maybe_ticket,
+        dry=st.booleans(),
+    ),
     st.builds(
         RevertKnob,
         knob=NAME,
@@ -85,13 +106,38 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
         citing=st.lists(EXPRESSION, max_size=3).map(tuple),
         scope=maybe_scope,
         order=maybe_order,
+        ticket=maybe_ticket,
         dry=st.booleans(),
     ),
-    st.builds(UnsetKnob, knob=NAME, scope=maybe_scope, order=maybe_order, because=maybe_reason, dry=st.booleans()),
-    st.builds(Deploy, service=PLACE, ref=REFERENCE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
-    st.builds(Rollback, service=PLACE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
-    st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, dry=st.booleans()),
-    st.builds(Restart, scope=SCOPE, order=maybe_order, because=REASON, anyway=st.booleans(), dry=st.booleans()),
+    st.builds(
+        UnsetKnob,
+        knob=NAME,
+        scope=maybe_scope,
+        order=maybe_order,
+        because=maybe_reason,
+        ticket=maybe_ticket,
+        dry=st.booleans(),
+    ),
+    st.builds(
+        Deploy,
+        service=PLACE,
+        ref=REFERENCE,
+        order=maybe_order,
+        because=maybe_reason,
+        ticket=maybe_ticket,
+        dry=st.booleans(),
+    ),
+    st.builds(Rollback, service=PLACE, order=maybe_order, because=maybe_reason, ticket=maybe_ticket, dry=st.booleans()),
+    st.builds(Restart, scope=SCOPE, order=maybe_order, because=maybe_reason, ticket=maybe_ticket, dry=st.booleans()),
+    st.builds(
+        Restart,
+        scope=SCOPE,
+        order=maybe_order,
+        because=REASON,
+        anyway=st.booleans(),
+        ticket=maybe_ticket,
+        dry=st.booleans(),
+    ),
     CAUSES,
     st.builds(DisputeStatement, statement=STATEMENT, because=REASON),
     # without a fleet file the spelling says what it is about
@@ -104,6 +150,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(EvidenceOf, knob=NAME.filter(lambda name: name.lower() != "add")),
     st.builds(EvidenceAdd),
     st.builds(Status, change=st.none() | CHANGE),
+    st.builds(Log, since_s=st.none() | st.integers(1, 999_999).map(float), ticket=maybe_ticket),
     st.builds(Help, command=st.none() | st.sampled_from(["set", "restore", "confirm", "help"])),
     st.builds(Act, kind=st.just("confirm"), change=CHANGE, order=maybe_order),
     st.builds(Act, kind=st.sampled_from(["deny", "abort", "keep", "undo", "retry"]), change=CHANGE),
@@ -142,6 +189,8 @@ TRICKS = [
     "<http://x|y>",
     "because",
     "citing",
+    "ticket",
+    "INC-1",
     "dry",
 ]
 
@@ -155,6 +204,8 @@ TRICKS = [
             "revert X because ",
             "unset X citing ",
             "/deploy restart ",
+            "/deploy log ticket ",
+            "set X=1 ticket ",
             "/cause ",
             "cause x of ",
             "dispute st-1 because ",
@@ -172,7 +223,7 @@ def test_any_mixture_of_signs_behind_a_command_gets_an_answer(start: str, rest: 
 @settings(deadline=None)
 @given(COMMANDS, st.sampled_from(["", "/knob ", "<@UBOT> ", "<@U1|name> /knob "]))
 def test_a_command_that_was_written_is_read_as_the_same_command(command: Command, before: str) -> None:
-    if isinstance(command, (Restart, Deploy, Rollback)):
+    if isinstance(command, (Restart, Deploy, Rollback, Log)):
         before = before.replace("/knob", "/deploy")
     if isinstance(command, StateCause | DisputeStatement | WhyCause):
         before = before.replace("/knob", "/cause")
@@ -256,6 +307,9 @@ def test_one_changed_character_is_read_as_typed_or_refused(command: Command, dat
         assert reading.normalised.split(" ")[1].partition("=")[0] == knob
     if isinstance(reading.command, Restart):
         assert reading.normalised.split(" ")[1] == reading.command.scope
+    if (ticket := getattr(reading.command, "ticket", None)) is not None:
+        plain = [word.text for word in split(reading.normalised)]
+        assert plain[plain.index("ticket") + 1] == ticket
     value = getattr(reading.command, "value", None)
     if value is not None:
         name, equals, typed = split(reading.normalised)[1].bare.partition("=")

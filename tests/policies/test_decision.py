@@ -32,6 +32,7 @@ def case_of(fleet: Fleet, records: Sequence[Record] = (), now: float = b.NOW, **
         value=given.get("value", "512"),
         evidence=tuple(records),
         now=now,
+        ticket=given.get("ticket"),
     )
 
 

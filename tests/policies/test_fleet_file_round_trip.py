@@ -107,9 +107,10 @@ def write(fleet: Fleet) -> str:
         "people": dict(fleet.people),
         "roles": {name: kept(role) for name, role in fleet.roles.items()},
         "rules": [
-            kept(rule, "match", "line", "evidence")
+            kept(rule, "match", "line", "evidence", "ticket")
             | {"match": kept_match(rule.match)}
             | ({"evidence": evidence(rule.evidence)} if rule.evidence else {})
+            | ({"ticket": kept(rule.ticket) or "required"} if rule.ticket else {})
             for rule in fleet.rules
         ],
         "freezes": [{"name": freeze.name, **kept(freeze)} for freeze in fleet.freezes],
@@ -162,6 +163,7 @@ def test_the_file_with_everything_sets_every_field() -> None:
             "correctness_level": 2,
             "override": "engineers",
         },
+        "ticket": {"pattern": "(INC|OPS)-[0-9]+"},
     }
     assert fleet.timing.model_dump() == {
         "approval_s": 600.0,
