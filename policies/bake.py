@@ -7,14 +7,15 @@ Source: FACTS on PD fleets: after a co-restart, failed transfers and 5xx stay at
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, nan
 
 from policies.events import BakeReading
 from policies.facts import UnitFacts
 from policies.finding import Finding
+from policies.metrics.names import RANKS
 from policies.metrics.samples import read_scrape
 
-# sample name -> short name of what is counted; all series of a name are added, except those that are no failure
+# sample name -> short name of what is counted; the series of a name are added, except those that are no failure
 COUNTERS = {
     "sglang:num_transfer_failed_reqs_total": "failed-transfers",
     "sglang:http_responses_total": "http-5xx",
@@ -23,6 +24,7 @@ COUNTERS = {
     "DCGM_FI_DEV_XID_ERRORS": "gpu-xid",
 }
 BY_STATUS = {"http-5xx", "upstream-5xx"}
+SAME_REQUESTS = frozenset(RANKS.split(", "))  # labels of ranks that repeat the same requests
 
 
 def reading(unit: UnitFacts) -> BakeReading:
@@ -39,16 +41,25 @@ def reading(unit: UnitFacts) -> BakeReading:
 
 
 def counters(text: str) -> dict[str, float]:
-    """Failures counted in a metrics text, by short name; what the text does not have is not in it."""
+    """Failures counted in a metrics text, by short name; what it does not have, or not as a number, is not in it.
+
+    Ranks that repeat the same requests count once, with the greatest. Of series by priority the total counts.
+    Source: FACTS-serving 3.1.
+    """
     scrape = read_scrape(text, instance="", url="", at=0.0)
-    found: dict[str, float] = {}
+    ranked: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for sample in () if isinstance(scrape, Finding) else scrape.samples:
         word = COUNTERS.get(sample.name)
-        if word is None or not isfinite(sample.value):
+        if word is None or sample.labels.get("priority"):
             continue
         bad = word not in BY_STATUS or sample.labels.get("status_code", "").startswith("5")
-        found[word] = found.get(word, 0.0) + (sample.value if bad else 0.0)
-    return found
+        series = tuple(sorted((k, v) for k, v in sample.labels.items() if k not in SAME_REQUESTS))
+        known = ranked.setdefault(word, {})
+        # a rank that does not know makes the whole unknown, and `max` would pass over it
+        values = (known.get(series, 0.0), sample.value if bad or not isfinite(sample.value) else 0.0)
+        known[series] = max(values) if all(map(isfinite, values)) else nan
+    sums = {word: sum(series.values()) for word, series in ranked.items()}
+    return {word: total for word, total in sums.items() if isfinite(total)}
 
 
 def judge(before: Mapping[str, BakeReading], now: Mapping[str, BakeReading]) -> tuple[Finding, ...]:

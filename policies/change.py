@@ -105,8 +105,16 @@ class Progress:
     started: int | None = None  # started, not done
     done: tuple[int, ...] = ()
     gates: tuple[tuple[int, str], ...] = ()  # passed, since the step was done
-    issued_at: float | None = None  # host clock of the last step done
-    before: Incarnation | None = None  # incarnation that the last restart replaced
+    issued: tuple[tuple[int, float], ...] = ()  # host clock of each step done
+    replaced: tuple[tuple[int, Incarnation], ...] = ()  # incarnation that each restart replaced
+
+    def issued_at(self, index: int) -> float | None:
+        """When a step was done, by its host's clock; None while it is not."""
+        return dict(self.issued).get(index)
+
+    def before(self, index: int) -> Incarnation | None:
+        """The incarnation that a restart replaced, where its host said so."""
+        return dict(self.replaced).get(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +236,11 @@ def _progress(change: Change, event: e.StepStarted | e.StepDone | e.GatePassed) 
     if isinstance(event, e.StepStarted):
         now = replace(now, started=event.index)
     elif isinstance(event, e.StepDone):
-        before = event.before if event.step == "restart" else now.before
-        done = (*now.done, event.index)
-        now = replace(now, started=None, done=done, issued_at=event.host_at, before=before)
+        issued = (*now.issued, (event.index, event.host_at))
+        replaced = now.replaced
+        if event.step == "restart" and event.before is not None:
+            replaced = (*replaced, (event.index, event.before))
+        now = replace(now, started=None, done=(*now.done, event.index), issued=issued, replaced=replaced)
     else:
         now = replace(now, gates=(*now.gates, (event.index, event.gate)))
     return replace(change, undo=now) if event.part == "undo" else replace(change, do=now)

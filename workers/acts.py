@@ -89,7 +89,7 @@ class Acts:
 
         Asked before its file is written and before its restart. Raises: Undecided, LeaseLost.
         """
-        if isinstance(step, PruneStep):
+        if isinstance(step, (PruneStep, AdmitStep)):
             return  # behind the restart
         for later in plan.steps:
             if isinstance(later, RestartStep) and instance(later) == instance(step):

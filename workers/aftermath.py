@@ -12,7 +12,7 @@ from policies.gates.incarnation import OTHER
 from policies.plan import Plan, RestartStep
 from workers.aims import Aim
 from workers.executors.answers import HttpAsk, LogAsk, unit_ask
-from workers.gatekeeper import Answer
+from workers.gate_answers import Answer
 from workers.hosts import Hosts
 from workers.issued import Issued
 from workers.trouble import about_host

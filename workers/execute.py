@@ -16,6 +16,7 @@ from policies.change import Change, IllegalTransition, apply
 from policies.errors import LeaseLost, LedgerConflict, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import Plan, RestartStep, Step
+from policies.stages import next_step, unsettled
 from policies.undoing import no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
@@ -95,7 +96,7 @@ class Run:
             self._fence()
             while not self.change.ended:
                 self._abort_if_asked()
-                index = self._next()
+                index = next_step(self.change, well=self.well)
                 if index is None:
                     self._finish()
                 else:
@@ -167,49 +168,35 @@ class Run:
         if not self.change.do.done and self.change.do.started is None:
             values: dict[str, str | int | float | None] = {"actor": self.change.abort.id}
             raise self.end(e.Aborted(findings=(Finding(code="aborted.before-start", effect="note", values=values),)))
-        if self.change.do.started is None:
+        if unsettled(self.change) is None:
             if (stays := no_way_back(self.change)) is not None:
                 raise self.hold(stays)
             self.record(e.UndoStarted(actor=self.change.abort, findings=()))
 
-    def _next(self) -> int | None:
-        """Index of the first step that is not done or has gates that have not passed; None when all are through."""
-        progress = self.change.progress
-        for index, step in enumerate(self.change.steps):
-            if (self.change.undoing and not self._touched(step)) or (step.kind == "prune" and not self.well):
-                continue
-            open_gates = {g for g in step.gates if (index, g) not in progress.gates}
-            if index not in progress.done or open_gates:
-                return index
-        return None
-
-    def _touched(self, undo: Step) -> bool:
-        """Undo goes back over what was begun and leaves the rest as it is."""
-        do = self.change.do
-        begun = {*do.done, *(() if do.started is None else (do.started,))}
-        steps = [self.plan.steps[i] for i in begun]
-        return any(done.kind == undo.kind and instance(done) == instance(undo) for done in steps)
-
     def _step(self, index: int) -> None:
+        """Do the step or, where it is done, ask its gates."""
         step = self.change.steps[index]
         part: e.Part = "undo" if self.change.undoing else "do"
         if index not in self.change.progress.done:
-            if self.change.progress.started != index:
-                self.w.recorder.before_step(self.plan.services)
-            if part == "do" and self.change.progress.started is None:
-                self.acts.must_be_free(self.w.fleet, self.plan, step)
-            if self.change.progress.started != index:
-                started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
-                if not self.record(started, unless_abort=True):
-                    return
-                done = self.acts.do(step, part, index, again=False)
-            else:
-                done = self.acts.do(step, part, index, again=True)
-            self.record(done)
-            self.issued.add((part, index))
-        if isinstance(step, RestartStep):
+            self._act(step, part, index)
+        elif isinstance(step, RestartStep):
             self._gates(step, part, index)
             self.w.recorder.after_step(self.plan.services)
+        else:
+            raise TypeError(f"nobody asks the gates of a {step.kind} step yet")
+
+    def _act(self, step: Step, part: e.Part, index: int) -> None:
+        again = self.change.progress.started == index
+        if not again:
+            self.w.recorder.before_step(self.plan.services)
+        if part == "do" and self.change.progress.started is None:
+            self.acts.must_be_free(self.w.fleet, self.plan, step)
+        if not again:
+            started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
+            if not self.record(started, unless_abort=True):
+                return
+        self.record(self.acts.do(step, part, index, again=again))
+        self.issued.add((part, index))
 
     def _gates(self, step: RestartStep, part: e.Part, index: int) -> None:
         failed = self.change.failed_gate
@@ -252,7 +239,7 @@ class Run:
             return  # heeded by the loop: what was done is undone
         self.well = True
         self.probing.state_slow(self.change)
-        if self._next() is None:
+        if next_step(self.change, well=True) is None:
             self.record(succeeded(self.w, change, plan), unless_abort=True)
 
     def _prove(self) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from policies.addresses import url_at
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
-from policies.events import GatePassed
-from policies.facts import Incarnation, UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Fleet, Service
-from policies.gates import canary, environment, failed, health, incarnation, port, reported, version
-from policies.plan import GateKind, RestartStep, VersionAim
+from policies.gates import canary, environment, health, incarnation, port, reported, version
+from policies.plan import RestartStep, VersionAim
 from policies.planning.steps import reaches
-from policies.probe import Probe
 from workers.aims import Aim, prove
 from workers.executors.answers import Failure, HttpAsk, Waited
+from workers.gate_answers import Answer, ended_since, not_asked
 from workers.hosts import Hosts
 from workers.issued import Issued
 from workers.trouble import about_host
@@ -28,26 +26,6 @@ from workers.versions import Versions
 RETRY_PAUSE_S = 0.2
 SHORT_SLICE_S = 0.1
 PROOF_TRIES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one gate said. `waited_s` and `host_at` (readiness) are by the host's own clock.
-
-    restarts_shown: systemd's own count of automatic restarts then, with those from before our restart.
-    """
-
-    gate: GateKind
-    verdict: Verdict
-    incarnation: Incarnation | None = None
-    waited_s: float | None = None
-    host_at: float | None = None
-    restarts_shown: int | None = None
-
-    def passed(self, common: Mapping[str, object], probe: Probe | None) -> GatePassed:
-        """The event of a gate that passed. common: part, index, instance and gate; probe: of a canary."""
-        readings = {"incarnation": self.incarnation, "waited_s": self.waited_s, "host_at": self.host_at}
-        return GatePassed.model_validate({**common, "verdict": self.verdict, **readings, "probe": probe})
 
 
 class Gatekeeper:
@@ -92,14 +70,14 @@ class Gatekeeper:
         instance = f"{step.service}@{step.host}"
         service = self._fleet.at(instance)
         begun = time.monotonic()
-        waited = self._wait(step, service, issued)
+        waited, was_ready = self._wait(step, service, issued)
         if isinstance(waited, Finding):
             yield Answer("incarnation", Verdict(answer="error", findings=(waited,)))
             return
         ready_at = waited.since.ready_at
         waited_s = time.monotonic() - begun if issued.by_hand else (ready_at or waited.at) - issued.at
-        # a successor's first look comes late, and a repair by hand is no boot: neither may become an estimate
-        boot_s = None if issued.by_hand or issued.taken_over else waited_s
+        # a first look that comes late sees no boot, and a repair by hand is none: neither may become an estimate
+        boot_s = None if issued.by_hand or issued.taken_over or was_ready else waited_s
         ended = waited.ended
         life = incarnation.judge(
             instance,
@@ -127,15 +105,19 @@ class Gatekeeper:
         well = health.judge(instance, waited.health, confirmed=waited.state == "ready", waited_s=waited_s)
         yield Answer("health", well, waited.incarnation, boot_s, ready_at)
 
-    def _wait(self, step: RestartStep, service: Service, issued: Issued) -> Waited | Finding:
-        """Long polls on the host until it is ready, has failed, or the boot time is over."""
+    def _wait(self, step: RestartStep, service: Service, issued: Issued) -> tuple[Waited | Finding, bool]:
+        """Long polls on the host until it is ready, has failed, or the boot time is over.
+
+        True beside it: the first look came late and found it ready, so when it got ready is not known.
+        """
         timing, boot_s = self._fleet.timing, service.health.boot_s
         deadline = time.monotonic() + boot_s
         life, restarts = issued.life, issued.restarts
         uncounted: int | None = None if issued.by_hand or issued.unwell else 0
         forgiven = not issued.unwell
-        # after a takeover only the host's clock knows how much time is left, so the first look is a short one
-        slice_s = SHORT_SLICE_S if issued.taken_over or issued.unwell else timing.wait_slice_s
+        # only the host's clock knows how much is left of a boot that began earlier, so the first look is a short one
+        slice_s = SHORT_SLICE_S if issued.taken_over or issued.unwell or issued.late else timing.wait_slice_s
+        was_ready = issued.late
         host = self._hosts.at(step.host)
         first: Failure | None = None
         while True:
@@ -153,17 +135,17 @@ class Gatekeeper:
                     expect=life,
                 )
             except HostKeyRefused as error:
-                return _not_asked(step.host, error)
+                return not_asked(step.host, error), False
             except (HostUnreachable, HostAnswerLost) as error:
                 # Looking changes nothing, so looking again is safe; the boot goes on meanwhile.
                 if time.monotonic() >= deadline:
-                    return _not_asked(step.host, error)
+                    return not_asked(step.host, error), False
                 time.sleep(RETRY_PAUSE_S)
                 continue
             except OpsError as error:
                 if not about_host(error):
                     raise
-                return _not_asked(step.host, error)
+                return not_asked(step.host, error), False
             slice_s = timing.wait_slice_s
             first = first or waited.failed
             started_again = (waited.n_restarts or 0) > restarts
@@ -177,11 +159,12 @@ class Gatekeeper:
             waited = waited.model_copy(update={"n_restarts": max(0, restarts - uncounted), "failed": first})
             looping = incarnation.crash_loop(issued.before, waited.incarnation, waited.n_restarts)
             if waited.state not in {"waiting", "foreign-port-owner"} or looping:
-                return waited
+                return waited, was_ready
+            was_ready = False
             if not issued.by_hand:
                 deadline = min(deadline, time.monotonic() + issued.at + boot_s - waited.at)
             if time.monotonic() >= deadline:
-                return waited
+                return waited, False
 
     def _value(self, step: RestartStep, aim: Aim | None, life: Answer | None) -> Iterator[Answer]:
         if "environment" not in step.gates or aim is None:
@@ -197,10 +180,10 @@ class Gatekeeper:
                 if tries_left and not isinstance(error, HostKeyRefused):
                     time.sleep(RETRY_PAUSE_S)
                     continue
-                yield Answer("environment", Verdict(answer="error", findings=(_not_asked(step.host, error),)))
+                yield Answer("environment", Verdict(answer="error", findings=(not_asked(step.host, error),)))
                 return
             if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
-                yield Answer("incarnation", _ended(instance, life, facts))
+                yield Answer("incarnation", ended_since(instance, life, facts))
                 return
             value = environment.judge(prove(facts, replace(aim, reported_path=None)))
             if value.answer == "pass" or not tries_left:
@@ -227,10 +210,10 @@ class Gatekeeper:
                 if tries_left and not isinstance(error, HostKeyRefused):
                     time.sleep(RETRY_PAUSE_S)
                     continue
-                yield Answer("version", Verdict(answer="error", findings=(_not_asked(step.host, error),)))
+                yield Answer("version", Verdict(answer="error", findings=(not_asked(step.host, error),)))
                 return
             if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
-                yield Answer("incarnation", _ended(instance, life, facts))
+                yield Answer("incarnation", ended_since(instance, life, facts))
                 return
             verdict = version.judge(instance, said, wanted.then)
             if verdict.answer == "pass" or not tries_left:
@@ -269,28 +252,10 @@ class Gatekeeper:
             except OpsError as error:
                 if not about_host(error):
                     raise
-                verdict = Verdict(answer="error", findings=(_not_asked(service.on[0], error),))
+                verdict = Verdict(answer="error", findings=(not_asked(service.on[0], error),))
             else:
                 expected = probe.expect_text.replace(canary.PLACEHOLDER, nonce)
                 verdict = canary.judge(service.name, seen.probes.get("canary"), expected)
             if verdict.answer == "pass" or time.monotonic() >= deadline:
                 return verdict
             time.sleep(RETRY_PAUSE_S)
-
-
-def _not_asked(host: str, error: OpsError) -> Finding:
-    values: dict[str, str | int | float | None] = {"host": host, "error": error.message}
-    return Finding(code="gate.host-not-answering", effect="refuse", values=values)
-
-
-def _ended(instance: str, life: Answer, facts: UnitFacts) -> Verdict:
-    """The life that was well has ended between two gates: by itself, or because somebody restarted the unit."""
-    seen = life.verdict.findings[0].values
-    values = {**seen, "instance": instance, "old_pid": seen["new_pid"], "new_pid": facts.incarnation.main_pid}
-    values |= {"state": f"{facts.active_state} ({facts.sub_state})", "restarts": facts.n_restarts}
-    if facts.incarnation.main_pid == 0:
-        return failed("gate.incarnation.no-process", values)
-    counted = seen["restarts"] if life.restarts_shown is None else life.restarts_shown
-    if facts.n_restarts is not None and isinstance(counted, int) and facts.n_restarts > counted:
-        return failed("gate.incarnation.crash-loop", values)
-    return failed("gate.incarnation.other", values)

@@ -20,6 +20,7 @@ class Issued:
     unwell: the unit was dead or in a crash loop when it was restarted. systemd then goes on counting its automatic
     restarts, and may have begun one more of them in the moment before ours.
     by_hand: a person asks to look again, at whatever runs now; the boot time begins anew and is not a measured one.
+    late: others were issued or asked since, so that it may have been ready for some time.
     """
 
     before: Incarnation
@@ -30,6 +31,7 @@ class Issued:
     taken_over: bool = False
     unwell: bool = False
     by_hand: bool = False
+    late: bool = False
 
 
 def told(entries: Sequence[e.Entry], change: Change, step: RestartStep, part: e.Part, index: int) -> Issued:
@@ -38,11 +40,14 @@ def told(entries: Sequence[e.Entry], change: Change, step: RestartStep, part: e.
     A person's `retry` or `undo` after the restart makes it a new question: what passed before is asked again.
     """
     progress = change.progress
+    late = False
     passed: list[e.GatePassed] = []
     by_hand = unwell = False
     for event in (entry.event for entry in entries):
         if isinstance(event, e.StepDone) and (event.part, event.index) == (part, index):
-            passed, by_hand = [], False
+            passed, by_hand, late = [], False, False
+        elif isinstance(event, (e.StepDone, e.GatePassed)) and (event.part, event.index) != (part, index):
+            late = True
         elif isinstance(event, (e.RetryAsked, e.UndoAsked)):
             passed, by_hand = [], True
         elif isinstance(event, e.GatePassed) and (event.part, event.index) == (part, index):
@@ -51,13 +56,14 @@ def told(entries: Sequence[e.Entry], change: Change, step: RestartStep, part: e.
             unwell = True
     life = next((p for p in passed if p.gate == "incarnation"), None)
     restarts = life.verdict.findings[0].values.get("restarts") if life is not None else None
-    before = progress.before or step.before
+    before = progress.before(index) or step.before
     return Issued(
         before=before,
-        at=progress.issued_at or 0.0,
+        at=progress.issued_at(index) or 0.0,
         passed=frozenset(p.gate for p in passed),
         life=life.incarnation if life is not None else None,
         restarts=restarts if isinstance(restarts, int) else 0,
         unwell=unwell or before.main_pid == 0,
         by_hand=by_hand,
+        late=late,
     )

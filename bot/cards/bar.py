@@ -11,6 +11,7 @@ from bot.markup import Markup, joined
 from bot.messages import say
 from policies.change import Change
 from policies.plan import RestartStep, Step
+from policies.stages import at_work, next_step, open_gates, stages_of
 
 MOST_BAR = 20
 GATES = {
@@ -35,21 +36,21 @@ def progress(change: Change, last_at: float | None = None) -> Markup:
 
     last_at: when the last thing happened, epoch seconds; without it the end is told only while a restart is waited for.
     """
-    at_work = _at_work(change)
-    if not at_work:
+    steps = at_work(change)
+    if not steps:
         return Markup("")
-    complete = sum(1 for index, step in at_work if _complete(change, index, step))
-    current = next((number for number, (index, step) in enumerate(at_work) if not _complete(change, index, step)), None)
-    pruning = current is not None and at_work[current][1].kind == "prune"  # behind the watch
-    if current is None or (pruning and change.progress.started is None and not change.baked):
-        number, said = len(at_work), say("step.now-finishing")
+    complete = sum(1 for index, _ in steps if _complete(change, index))
+    # old releases go behind the watch
+    current = next_step(change, well=change.baked or change.progress.started is not None)
+    if current is None:
+        number, said = len(steps), say("step.now-finishing")
         if change.bake is not None and not change.baked and not change.undoing:
             said = say("step.now-watching", until=change.bake.until)
     else:
-        number, said = current + 1, _now(change, *at_work[current])
+        number, said = min(complete + 1, len(steps)), _now(change, current, change.steps[current])
     code = "step.progress-undo" if change.undoing else "step.progress"
-    line = say(code, bar=bar(complete, len(at_work)), n=number, total=len(at_work), said=said)
-    return joined([line, *_to_go(change, at_work, last_at)])
+    line = say(code, bar=bar(complete, len(steps)), n=number, total=len(steps), said=said)
+    return joined([line, *_to_go(change, steps, last_at)])
 
 
 def bar(done: int, total: int) -> str:
@@ -59,31 +60,16 @@ def bar(done: int, total: int) -> str:
     return "▰" * done + "▱" * (total - done)
 
 
-def _at_work(change: Change) -> list[tuple[int, Step]]:
-    """The steps of the part that is worked on; an undo goes back over what was begun only."""
-    steps = list(enumerate(change.steps))
-    if not change.undoing or change.plan is None:
-        return steps
-    begun = {*change.do.done, *(() if change.do.started is None else (change.do.started,))}
-    touched = {(step.kind, instance(step)) for step in (change.plan.steps[i] for i in begun)}
-    return [(index, step) for index, step in steps if (step.kind, instance(step)) in touched]
-
-
-def _complete(change: Change, index: int, step: Step) -> bool:
-    return index in change.progress.done and not _open_gates(change, index, step)
-
-
-def _open_gates(change: Change, index: int, step: Step) -> list[str]:
-    passed = {gate for at, gate in change.progress.gates if at == index}
-    return [gate for gate in step.gates if gate not in passed]
+def _complete(change: Change, index: int) -> bool:
+    return index in change.progress.done and not open_gates(change, index)
 
 
 def _now(change: Change, index: int, step: Step) -> Markup:
     name = _name(change, step)
     if step.kind != "restart":
         return say(NOW[step.kind], instance=name)
-    waiting = _open_gates(change, index, step)
-    since = change.progress.issued_at
+    waiting = open_gates(change, index)
+    since = change.progress.issued_at(index)
     if index not in change.progress.done or since is None or not waiting:
         return say("step.now-restart", instance=name)
     # the gates before health pass together with it, in one wait on the host
@@ -97,18 +83,23 @@ def _name(change: Change, step: Step) -> str:
     return instance(step) if len(hosts) > 1 else step.service
 
 
-def _to_go(change: Change, at_work: list[tuple[int, Step]], last_at: float | None) -> list[Markup]:
-    """How long the restarts that are left take, counted from the last restart or the last thing that happened."""
+def _to_go(change: Change, steps: list[tuple[int, Step]], last_at: float | None) -> list[Markup]:
+    """How long the restarts that are left take, counted from the last restart or the last thing that happened.
+
+    Those of one stage boot side by side.
+    """
     plan = change.plan
     if plan is None or plan.estimate is None or change.state not in {"running", "undoing"}:
         return []
     medians = dict(plan.estimate.medians)
-    left = [(i, s) for i, s in at_work if isinstance(s, RestartStep) and not _complete(change, i, s)]
-    if not left or any(instance(step) not in medians for _, step in left):
+    left = {i: instance(step) for i, step in steps if isinstance(step, RestartStep) and not _complete(change, i)}
+    if not left or any(name not in medians for name in left.values()):
         return []
-    left_s = sum(medians[instance(step)] for _, step in left)
-    issued = change.progress.issued_at if left[0][0] in change.progress.done else None
-    since = issued if issued is not None else last_at
+    together = [[i for i in stage.steps if i in left] for stage in stages_of(plan, change.steps)]
+    together = [indices for indices in together if indices]
+    left_s = sum(max(medians[left[i]] for i in indices) for indices in together)
+    issued = [at for at in map(change.progress.issued_at, together[0]) if at is not None]
+    since = max(issued) if issued else last_at
     if since is None:
         return []
     return [say("step.to-go", left_s=left_s, until=since + left_s, n=plan.estimate.n)]

@@ -40,6 +40,35 @@ def test_failures_are_counted_by_what_they_are_and_answers_that_are_no_failure_a
     assert counters(METRICS) == {"failed-transfers": 2.0, "http-5xx": 4.0, "router-errors": 5.0}
 
 
+RANKED = """\
+sglang:num_transfer_failed_reqs_total{tp_rank="0",dp_rank="0",priority=""} 3
+sglang:num_transfer_failed_reqs_total{tp_rank="1",dp_rank="0",priority=""} 3
+sglang:num_transfer_failed_reqs_total{tp_rank="2",dp_rank="0",priority=""} 2
+sglang:num_transfer_failed_reqs_total{tp_rank="0",dp_rank="1",priority=""} 4
+sglang:num_transfer_failed_reqs_total{tp_rank="1",dp_rank="1",priority=""} 4
+sglang:num_transfer_failed_reqs_total{tp_rank="0",dp_rank="1",priority="5"} 4
+"""
+
+
+def test_ranks_that_repeat_the_same_requests_count_once_and_groups_of_ranks_are_added() -> None:
+    assert counters(RANKED) == {"failed-transfers": 3.0 + 4.0}
+
+
+def test_one_failed_transfer_on_eight_ranks_is_a_rise_of_one() -> None:
+    def text(count: int) -> str:
+        return "".join(f'sglang:num_transfer_failed_reqs_total{{tp_rank="{r}"}} {count}\n' for r in range(8))
+
+    before, now = seen(counters=counters(text(4))), seen(counters=counters(text(5)))
+    (finding,) = judge({"decode@gpu1": before}, {"decode@gpu1": now})
+    assert finding.values["rise"] == 1.0
+
+
+@pytest.mark.parametrize("order", [("NaN", "3"), ("3", "NaN")])
+def test_a_rank_that_does_not_know_makes_the_count_unknown(order: tuple[str, str]) -> None:
+    text = "".join(f'sglang:num_transfer_failed_reqs_total{{tp_rank="{r}"}} {v}\n' for r, v in enumerate(order))
+    assert counters(text) == {}
+
+
 def test_an_engine_that_never_failed_has_a_counter_at_zero_and_not_none() -> None:
     assert counters('sglang:http_responses_total{status_code="200"} 7\n') == {"http-5xx": 0.0}
 

@@ -232,7 +232,8 @@ def test_progress_of_doing_and_undoing_is_kept_apart() -> None:
     ):
         change = apply(change, event, b.NOW)
     assert (change.do.started, change.do.done, change.do.gates) == (1, (0,), ((0, "health"),))
-    assert (change.do.issued_at, change.do.before) == (5.0, old)
+    assert (change.do.issued_at(0), change.do.before(0)) == (5.0, old)
+    assert (change.do.issued_at(1), change.do.before(1)) == (None, None)
     undoing = apply(change, e.UndoStarted(actor=None, findings=()), b.NOW)
     undoing = apply(undoing, e.StepStarted(part="undo", index=0, step="restart", instance="prefill@gpu1"), b.NOW)
     assert undoing.do == change.do
@@ -240,12 +241,16 @@ def test_progress_of_doing_and_undoing_is_kept_apart() -> None:
     assert (undoing.undo.started, undoing.undo.done) == (0, ())
 
 
-def test_a_write_keeps_the_incarnation_that_the_last_restart_replaced() -> None:
+def test_each_step_keeps_when_it_was_done_and_each_restart_what_it_replaced() -> None:
     change = standing("running")
-    restart = e.StepDone(part="do", index=0, step="restart", instance="prefill@gpu1", host_at=5.0, before=b.life(7))
-    write = e.StepDone(part="do", index=1, step="write", instance="decode@gpu1", host_at=6.0)
-    after = apply(apply(change, restart, b.NOW), write, b.NOW)
-    assert (after.do.before, after.do.issued_at, after.do.done) == (b.life(7), 6.0, (0, 1))
+    for index, (host, pid) in enumerate((("gpu1", 7), ("gpu2", 8))):
+        done = {"part": "do", "index": index, "step": "restart", "instance": f"decode@{host}", "host_at": 5.0 + index}
+        change = apply(change, e.StepDone.model_validate({**done, "before": b.life(pid)}), b.NOW)
+    write = e.StepDone(part="do", index=2, step="write", instance="decode@gpu1", host_at=9.0)
+    after = apply(change, write, b.NOW).do
+    assert after.done == (0, 1, 2)
+    assert [after.before(i) for i in range(3)] == [b.life(7), b.life(8), None]
+    assert [after.issued_at(i) for i in range(4)] == [5.0, 6.0, 9.0, None]
 
 
 def test_looking_again_or_undoing_forgets_the_failed_gate() -> None:

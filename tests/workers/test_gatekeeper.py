@@ -14,7 +14,8 @@ from tests.policies.builders import unit
 from workers import gatekeeper
 from workers.aims import Aim
 from workers.executors.answers import HttpAsk, LogAsk, Since, Waited
-from workers.gatekeeper import Answer, Gatekeeper
+from workers.gate_answers import Answer
+from workers.gatekeeper import Gatekeeper
 from workers.hosts import Hosts, Seen
 from workers.issued import Issued
 
@@ -134,6 +135,24 @@ def test_after_a_takeover_the_boot_time_counts_from_the_issue_by_the_hosts_clock
     answers = ask(ScriptedHosts(host), Issued(before=OLD, at=ISSUED_AT, taken_over=True))
     assert said(answers)[-1] == ("health", "inconclusive", "gate.health.not-asked")
     assert [asked["for_s"] for asked in host.asked] == [gatekeeper.SHORT_SLICE_S]
+
+
+LATE = Issued(before=OLD, at=ISSUED_AT, late=True)
+
+
+def test_a_gate_that_is_asked_late_fails_neither_early_nor_gets_more_time_than_its_own_boot() -> None:
+    host = ScriptedHost([waited("waiting", at=ISSUED_AT + BOOT_S + 1)])
+    assert said(ask(ScriptedHosts(host), LATE))[-1] == ("health", "inconclusive", "gate.health.not-asked")
+    assert [asked["for_s"] for asked in host.asked] == [gatekeeper.SHORT_SLICE_S]
+    host = ScriptedHost([waited("ready", at=ISSUED_AT + BOOT_S + 1)])
+    assert {a.verdict.answer for a in ask(ScriptedHosts(host), LATE)} == {"pass"}
+
+
+def test_a_boot_that_was_over_before_anybody_looked_is_not_a_measured_one() -> None:
+    over = ScriptedHost([waited("ready", at=ISSUED_AT + 70)])
+    assert {a.waited_s for a in ask(ScriptedHosts(over), LATE)} == {None}
+    seen = ScriptedHost([waited("waiting", at=ISSUED_AT + 60), waited("ready", at=ISSUED_AT + 70)])
+    assert {a.waited_s for a in ask(ScriptedHosts(seen), LATE)} == {70.0}
 
 
 def test_a_retry_by_hand_has_the_whole_boot_time_again_and_is_no_measured_boot() -> None:
