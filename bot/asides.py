@@ -14,14 +14,14 @@ import structlog
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
 from bot.cards.kit import Card
-from bot.cards.locks import lock_line
+from bot.cards.locks import confirmed_line, lock_line
 from bot.cards.shown import digest
 from bot.cards.statement import dispute_line, statement_card
 from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Entry, Locked, OutsideSeen, StatementDisputed
+from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed
 from policies.fleet import Fleet
 from policies.suspicion import change_of, suspicion_id
 from workers.drawn import DrawingLock, Drawn, Pointer
@@ -88,6 +88,7 @@ class Asides:
         self._kinds: dict[str, Callable[[str, DrawingLock], None]] = {
             "lk": self._lock,
             "out": self._outside,
+            "rl": self._confirmed,
             "st": self._statement,
             "su": self._reminders,
         }
@@ -122,7 +123,7 @@ class Asides:
                 self._ring(subject)
         for subject, seq in {entry.subject: entry.seq for entry in self._door.locked(SWEPT)}.items():
             pointer = self._drawn.get(subject)
-            if pointer is None or pointer.seq < seq:
+            if not subject.startswith("C-") and (pointer is None or pointer.seq < seq):
                 self._ring(subject)
         for entry in self._door.outside(SWEPT) if self._door.fleet.channel else ():
             if self._drawn.get(entry.subject) is None:
@@ -154,6 +155,13 @@ class Asides:
                 thread = {"thread_ts": pointer.thread_ts or posted.ts, "seq": entry.seq, "pending": None, "failures": 0}
                 pointer = pointer.model_copy(update=thread)
                 self._drawn.put(subject, pointer)
+
+    def _confirmed(self, subject: str, lock: DrawingLock) -> None:
+        """That the lock of a rollback was opened, in the rollback's thread."""
+        pointer = self._drawn.get(subject) or self._place(subject)
+        for entry in self._door.entries(subject) if pointer is not None else ():
+            if pointer is not None and entry.seq > pointer.seq and isinstance(entry.event, Confirmed):
+                pointer = self._line(entry, told(confirmed_line(subject, entry.event)), pointer, entry.at, lock)
 
     def _reminders(self, subject: str, lock: DrawingLock) -> None:
         kept = self._door.suspicion(subject)

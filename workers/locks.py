@@ -66,17 +66,33 @@ class Locks:
                 if done is not None:
                     lock = Lock(entry.subject, entry.at, entry.event)
                     return LockAnswer(_told("lock.unlocked", lock), lock)
-        found = next((one for one in self.standing() if word.scope in {one.id, one.locked.scope}), None)
+            elif isinstance(entry.event, e.Confirmed) and key is not None and self._ledger.written(entry.subject, key):
+                return LockAnswer(_confirmed(entry.subject, entry.event))
+        found = locks.to_open(self.standing(), word.scope)
         if found is None:
             held = ", ".join(f"{one.id} on {one.locked.scope}" for one in self.standing()) or "none"
             return LockAnswer(Finding(code="lock.none", effect="refuse", values={"scope": word.scope, "held": held}))
         if (refused := locks.may_unlock(actor, found, self._fleet)) is not None:
             return LockAnswer(refused, found)
+        if found.rollback is not None:
+            return self._confirm(found, found.rollback, actor, key)
         try:
             self._ledger.append(found.id, e.Unlocked(actor=actor), expect_version=1, nonce=key)
         except LedgerConflict:
             return LockAnswer(_told("lock.open-already", found, "refuse"), found)
         return LockAnswer(_told("lock.unlocked", found), found)
+
+    def _confirm(self, lock: Lock, left: e.RollbackLock, actor: Actor, key: str | None) -> LockAnswer:
+        word = e.Confirmed(actor=actor, service=left.service, taken=left.taken)
+        try:
+            self._ledger.append(lock.id, word, expect_version=0, nonce=key)
+        except LedgerConflict:
+            return LockAnswer(_told("lock.open-already", lock, "refuse"), lock)
+        return LockAnswer(_confirmed(lock.id, word), lock)
+
+
+def _confirmed(lock: str, word: e.Confirmed) -> Finding:
+    return Finding(code="lock.confirmed", effect="allow", values=locks.confirmed(lock, word))
 
 
 def _told(code: str, lock: Lock, effect: str = "allow") -> Finding:

@@ -191,7 +191,7 @@ class Planner:
     def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:
         """The plans that no lock stands in the way of; where none is left, the locks that do."""
         locks = standing(self._ledger.index("locks"), self._clock())
-        ways = [(plan, in_the_way(locks, plan.services)) for plan in planning.plans]
+        ways = [(plan, in_the_way(locks, plan.services, _deploys(plan))) for plan in planning.plans]
         left = tuple(plan for plan, found in ways if not found)
         if not ways or left:
             return replace(planning, plans=left), ()
@@ -217,6 +217,11 @@ class Planner:
     def _history(self, knob: str) -> list[e.Succeeded]:
         entries = self._ledger.index(f"knob:{knob}")
         return [entry.event for entry in entries if isinstance(entry.event, e.Succeeded)]
+
+
+def _deploys(plan: Plan) -> str | None:
+    """The service that gets another version, unless that is one it goes back to."""
+    return plan.deploy.service if plan.deploy is not None and plan.deploy.word == "deploy" else None
 
 
 def _warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

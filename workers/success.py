@@ -1,4 +1,8 @@
-"""The end as wanted: what is recorded of a change that came through, with the Suspicion that a revert leaves."""
+"""The end as wanted: what is recorded of a change that came through.
+
+With it come the Suspicion that a revert leaves, and the lock that a rollback leaves. Both stand in the one entry that
+ends the change, so there is exactly one whoever dies around it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from policies import suspicion as su
 from policies.change import Change
 from policies.intents import RevertKnob
 from policies.plan import Plan
+from workers.deployed import history
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -29,6 +34,28 @@ def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
         service=plan.deploy.service if plan.deploy is not None else None,
         ref=plan.deploy.ref if plan.deploy is not None else None,
         cause=blame.cause if blame is not None else None,
+        locked=_locked(wiring, change, plan),
+    )
+
+
+def _locked(wiring: Wiring, change: Change, plan: Plan) -> e.RollbackLock | None:
+    """What a rollback leaves: deploys of the service wait until somebody confirms something of what was taken away."""
+    deploy, asked = plan.deploy, change.asked
+    if deploy is None or deploy.word != "rollback" or asked is None:
+        return None
+    taken = tuple(dict.fromkeys(t.now for t in plan.targets if t.now is not None and t.now != deploy.ref))
+    if not taken:
+        return None
+    past = [one for one in history(wiring.ledger, deploy.service) if one.change != change.id]
+    brought = (next((one.change for one in past if one.ref == ref), None) for ref in taken)
+    return e.RollbackLock(
+        service=deploy.service,
+        instances=tuple(t.instance for t in plan.targets),
+        taken=taken,
+        brought=tuple(dict.fromkeys(one for one in brought if one is not None)),
+        owner=asked.actor,
+        because=getattr(asked.intent, "because", None),
+        where=asked.where,
     )
 
 

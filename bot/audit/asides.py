@@ -12,10 +12,10 @@ from bot.asides import card_of
 from bot.cards.answers import told
 from bot.cards.changed import outside_line
 from bot.cards.kit import Card
-from bot.cards.locks import lock_line
+from bot.cards.locks import confirmed_line, lock_line
 from bot.cards.statement import dispute_line
 from bot.cards.suspicion import reminder_card
-from policies.events import Entry, Locked, OutsideSeen, StatementDisputed
+from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed
 from workers.client import Client
 from workers.statements import Told
 
@@ -62,10 +62,21 @@ def _lock(_: Client, entries: Sequence[Entry]) -> Look:
     return Look({entry.seq: (told(lock_line(entry.subject, first, entry.event)),) for entry in entries})
 
 
+def _confirmed(_: Client, entries: Sequence[Entry]) -> Look:
+    return Look(
+        {
+            entry.seq: (told(confirmed_line(entry.subject, entry.event)),)
+            for entry in entries
+            if isinstance(entry.event, Confirmed)
+        }
+    )
+
+
 KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {
     "ab": _record,
     "lk": _lock,
     "out": _outside,
+    "rl": _confirmed,
     "st": _statement,
     "su": _suspicion,
 }

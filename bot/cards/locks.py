@@ -1,11 +1,12 @@
-"""Locks as sentences: what one closes, and that it was opened."""
+"""Locks as sentences: what one closes, what a rollback leaves closed, and that it was opened."""
 
 from __future__ import annotations
 
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
-from policies.events import Event, Locked, Unlocked
+from policies.events import Confirmed, Event, Locked, RollbackLock, Unlocked
 from policies.finding import Finding
+from policies.locks import confirmed, lock_id, told_of
 
 
 def lock_line(name: str, locked: Locked, event: Event) -> Markup:
@@ -21,6 +22,17 @@ def lock_line(name: str, locked: Locked, event: Event) -> Markup:
         opened = Finding(code="lock.unlocked", effect="note", values=values)
         return joined([sentence(opened), say("lock.opened", actor=event.actor.id)])
     return answered(Finding(code="lock.locked", effect="note", values={**values, "until": locked.until}))
+
+
+def left_line(change_id: str, left: RollbackLock) -> Markup:
+    """The lock that a rollback leaves, at its end."""
+    values = told_of(left) | {"lock": lock_id(change_id), "scope": left.service, "owner": left.owner.id}
+    return sentence(Finding(code="lock.left", effect="note", values=values))
+
+
+def confirmed_line(name: str, word: Confirmed) -> Markup:
+    """That such a lock was opened, and what was confirmed by it."""
+    return sentence(Finding(code="lock.confirmed", effect="note", values=confirmed(name, word)))
 
 
 def answered(finding: Finding) -> Markup:

@@ -8,6 +8,7 @@ from bot.cards import buttons, deploys
 from bot.cards.bar import progress
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
+from bot.cards.locks import left_line
 from bot.cards.now import now_then
 from bot.cards.plan import headline, plan_card, some, undo_line, undo_to
 from bot.cards.story import Story, path
@@ -168,7 +169,8 @@ def succeeded(story: Story) -> Markup:
     if end is None:
         return Markup("")
     before = story.brought.succeeded if story.brought is not None else None
-    return joined([_done(story, end), *opened(end), *gave_back(end, before)])
+    left = [] if end.locked is None else [left_line(story.change.id, end.locked)]
+    return joined([_done(story, end), *opened(end), *gave_back(end, before), *left])
 
 
 def _done(story: Story, end: e.Succeeded) -> Markup:

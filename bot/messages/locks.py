@@ -7,6 +7,24 @@ SENTENCES: dict[str, str] = {
         "{scope:code} is locked ({lock}) by {owner:who} since {at:day}: {because:code}; "
         "`/deploy unlock {scope}` opens it, by {owner:who} or an approver"
     ),
+    "lock.after-rollback": (
+        "{scope:code} is locked against deploys ({lock}) since {at:day}, when {change} took {taken:code} away (brought"
+        " by {brought:or=no change on record}; {owner:who}: {because:or=no reason given}): an approver confirms that"
+        " {taken:code} is fixed or will not be deployed again with `/deploy unlock {scope}`; a rollback is not refused"
+    ),
+    "lock.left": (
+        "{scope:code} is locked against deploys now ({lock}), owner {owner:who}, without an end: {taken:code} was taken"
+        " away (brought by {brought:or=no change on record}; why: {because:or=no reason given}); an approver confirms"
+        " that {taken:code} is fixed or will not be deployed again with `/deploy unlock {scope}`"
+    ),
+    "lock.confirmed": (
+        "{scope:code} is open to deploys again ({lock}): {actor:who} confirms that {taken:code} is fixed or will not be"
+        " deployed again"
+    ),
+    "lock.must-be-confirmed": (
+        "{actor:who} may not open {lock} on {scope:code}: an approver has to confirm that {taken:code}, which {change}"
+        " took away, is fixed or will not be deployed again"
+    ),
     "lock.locked": "{scope:code} is locked ({lock}) by {owner:who}: {because:code}; no change touches {instances}",
     "lock.unlocked": "{scope:code} is open again ({lock}, {because:code})",
     "lock.opened": "opened by {actor:who}",

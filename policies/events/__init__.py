@@ -31,7 +31,7 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
-from policies.events.locks import Locked, Unlocked
+from policies.events.locks import Confirmed, Locked, RollbackLock, Unlocked
 from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
@@ -62,6 +62,7 @@ __all__ = (
     "BakeStarted",
     "Baked",
     "ClickRefused",
+    "Confirmed",
     "Denied",
     "Difference",
     "Entry",
@@ -84,6 +85,7 @@ __all__ = (
     "Reminded",
     "Replan",
     "RetryAsked",
+    "RollbackLock",
     "RolledBack",
     "Started",
     "StatementDisputed",

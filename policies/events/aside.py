@@ -31,6 +31,7 @@ ASIDE: dict[str, Aside] = {
     "outside_seen": Aside("out", "first"),
     "locked": Aside("lk", "first"),
     "unlocked": Aside("lk", "later"),
+    "confirmed": Aside("rl", "first"),
     "statement_made": Aside("st", "first"),
     "statement_disputed": Aside("st", "later"),
 }

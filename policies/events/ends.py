@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from policies.causes.verdict import Verdict
+from policies.events.locks import RollbackLock
 from policies.finding import Finding
 from policies.intents import Actor
 from policies.model import Model
@@ -61,6 +62,7 @@ class Succeeded(Model):
     service: str | None = None  # that was deployed
     ref: str | None = None
     cause: Verdict | None = None  # of a revert whose cause is
+    locked: RollbackLock | None = None  # of a rollback that took a version away
 
 
 class RolledBack(Model):

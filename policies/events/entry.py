@@ -31,7 +31,7 @@ from policies.events.ends import (
     UndoAsked,
     UndoStarted,
 )
-from policies.events.locks import Locked, Unlocked
+from policies.events.locks import Confirmed, Locked, Unlocked
 from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
@@ -89,6 +89,7 @@ Event = Annotated[
     | OutsideSeen
     | Locked
     | Unlocked
+    | Confirmed
     | StatementMade
     | StatementDisputed,
     Field(discriminator="kind"),
@@ -156,7 +157,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     if isinstance(event, Succeeded):
         of_knob = () if event.knob is None else (f"knob:{event.knob}",)
         deployed = () if event.service is None else (f"version:{event.service}",)
-        return (*of_knob, *deployed, *(() if event.suspicion is None else ("suspicions",)))
+        left = (("suspicions", event.suspicion), ("locks", event.locked))
+        return (*of_knob, *deployed, *(name for name, one in left if one is not None))
     if isinstance(event, GatePassed) and event.gate == "health" and event.waited_s is not None:
         return (f"boot:{event.instance}",)
     if isinstance(event, GatePassed | Probed) and event.probe is not None:
@@ -165,7 +167,7 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):
         return ("asides",)
-    if isinstance(event, Locked | Unlocked):
+    if isinstance(event, Locked | Unlocked | Confirmed):
         return ("locks",)
     if isinstance(event, OutsideSeen):
         return ("outside",)

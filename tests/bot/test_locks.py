@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bot.asides import Asides
 from bot.grammar import parse, render
+from bot.narrator import Narrator
 from bot.posting import Poster
 from bot.slack import make_client
 from policies import events as e
@@ -13,6 +16,7 @@ from policies.intents import LockScope, UnlockScope
 from sandbox.slack import SlackSandbox
 from tests.bot.test_hearing import Room
 from tests.conftest import Store
+from tests.shared import ROOT
 from workers.drawn import Drawn
 
 
@@ -91,6 +95,43 @@ def test_heard_twice_is_one_lock(room: Room) -> None:
     assert first == again
     assert first.finding.effect == "allow"
     assert len(room.ledger.index("locks")) == 2
+
+
+def test_what_a_rollback_left_is_confirmed_by_an_approver_once_and_told_in_its_thread(
+    room: Room, slack: SlackSandbox
+) -> None:
+    web = make_client(slack.bot_token, slack.base_url, timeout_s=3)
+    rung: list[str] = []
+    drawn = Drawn(room.ledger.redis)
+    asides = Asides(room.client, drawn, Poster(web), lambda: room.now, rung.append)
+    change = room.ledger.new_id("C")
+    told = json.loads((ROOT / "tests/golden/cards/rollback-succeeded.json").read_text(encoding="utf-8"))["events"]
+    told[0]["where"]["channel"] = "C0PERF"
+    for version, event in enumerate(told):
+        room.ledger.append(change, e.EVENT.validate_python(event), expect_version=version)
+    (lock,) = room.client.locks.standing()
+    assert lock.id == f"rl-{change.partition('-')[2]}"
+    narrator = Narrator(room.client, drawn, Poster(web), lambda: room.now, rung.append)
+    narrator.draw(change)
+    texts = [m["text"] for m in slack.people.transcript("C0PERF") if m["thread_ts"]]
+    assert f"`decode` is locked against deploys now ({lock.id}), owner <@U0ANA>, without an end: `0.5.30`" in texts[-1]
+    assert "5xx &lt;!channel&gt;" in texts[-1]
+    assert "may not open" in room.command("/deploy unlock decode")
+    said = room.command("/deploy unlock decode", user="U0BEN")
+    assert "<@U0BEN> confirms that 0.5.30 is fixed or will not be deployed again" in said
+    assert room.client.locks.standing() == ()
+    assert "no lock stands" in room.command("/deploy unlock decode", user="U0BEN")
+    rung.clear()
+    asides.sweep()
+    assert rung == [lock.id]
+    asides.draw(lock.id)
+    asides.draw(lock.id)
+    asides.sweep()
+    assert rung == [lock.id]
+    (line,) = [
+        m for m in slack.people.transcript("C0PERF") if "<@U0BEN> confirms that" in m["text"] and not m["ephemeral_to"]
+    ]
+    assert line["thread_ts"] == drawn.get(change).thread_ts  # type: ignore[union-attr]
 
 
 def test_the_channel_is_told_of_both_once(room: Room, slack: SlackSandbox) -> None:

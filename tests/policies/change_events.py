@@ -101,6 +101,11 @@ def locks() -> tuple[e.Locked, e.Unlocked]:
     return put_on, e.Unlocked(actor=b.BEN)
 
 
+def confirmed() -> e.Confirmed:
+    """The kind that opens what a rollback leaves."""
+    return e.Confirmed(actor=b.BEN, service="decode", taken=("0.5.24",))
+
+
 def judgement() -> Judgement:
     """The queue is refuted as what happened, by a reading of then."""
     citation = Citation(query="q", value=0.0, unit="requests", time=b.NOW, source="s", name="queue_reqs")
@@ -134,6 +139,7 @@ def asides() -> dict[str, e.Event]:
         suspicion_reminded(),
         outside_seen(),
         *locks(),
+        confirmed(),
         statement_made(),
         statement_disputed(),
     )

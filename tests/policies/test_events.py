@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from policies import events as e
 from policies.events import EVENT, GENESIS, Entry, Event, Succeeded, chain_problem, indexes, stored_digest
 from policies.finding import Finding
+from policies.intents import Where
 from tests.policies import builders as b
 from tests.policies.builders import suspicion
 from tests.policies.change_events import asides, every, kinds
@@ -154,6 +156,14 @@ def test_what_is_no_event_is_refused(event: dict[str, Any]) -> None:
         EVENT.validate_python(event)
 
 
+def test_what_a_rollback_leaves_is_listed_among_locks() -> None:
+    left = e.RollbackLock(
+        service="decode", instances=("decode@gpu1",), taken=("1",), owner=b.ANA, where=Where(channel="C1")
+    )
+    ended = e.Succeeded(knob=None, order="o", was={}, now={}, took_s=1.0, service="decode", ref="0", locked=left)
+    assert indexes(entry(ended)) == ("version:decode", "locks")
+
+
 def test_entries_are_listed_where_projections_look_for_them() -> None:
     listed = {kind: indexes(entry(event)) for kind, event in EVENTS.items()}
     assert {kind: names for kind, names in listed.items() if names} == {
@@ -163,6 +173,7 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "probed": ("probe:router",),
         "evidence_recorded": ("evidence:TARGET_CTAS", "evidence"),
         "suspicion_reminded": ("asides",),
+        "confirmed": ("locks",),
         "outside_seen": ("outside",),
         "locked": ("locks",),
         "unlocked": ("locks",),

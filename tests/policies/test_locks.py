@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.messages import strict
 from policies import events as e
 from policies.events import Entry
 from policies.intents import Actor, Where
-from policies.locks import Lock, covered, in_the_way, may_lock, may_unlock, of_scope, standing
+from policies.locks import Lock, covered, in_the_way, may_lock, may_unlock, of_scope, standing, to_open
 from tests.policies import builders as b
 
 FLEET = b.fleet(hosts=("gpu1", "gpu2"))
@@ -27,6 +28,23 @@ def entries(*told: tuple[str, e.Event]) -> list[Entry]:
         Entry(seq=seq, subject=subject, version=1, at=b.NOW + seq, event=event, prev="0" * 64)
         for seq, (subject, event) in enumerate(told, start=1)
     ]
+
+
+def rolled_back(taken: str = "0.5.24", because: str | None = "5xx since the deploy") -> e.Succeeded:
+    """The end of a rollback of decode, asked for by ana."""
+    left = e.RollbackLock(
+        service="decode",
+        instances=covered(FLEET, "decode"),
+        taken=(taken,),
+        brought=("C-3",),
+        owner=b.ANA,
+        because=because,
+        where=Where(channel="C1"),
+    )
+    now = dict.fromkeys(left.instances, "0.5.23")
+    was = dict.fromkeys(left.instances, taken)
+    ended = e.Succeeded(knob=None, order="decode-only", was=was, now=now, took_s=1.0, service="decode", ref="0.5.23")
+    return ended.model_copy(update={"locked": left})
 
 
 def test_a_scope_is_a_service_a_host_or_one_instance() -> None:
@@ -78,6 +96,48 @@ def test_the_lock_of_a_scope_is_the_one_put_on_it_by_that_name() -> None:
     locks = standing(entries(("lk-1", put_on("decode"))), b.NOW)
     assert of_scope(locks, "decode") == locks[0]
     assert of_scope(locks, "decode@gpu1") is None
+
+
+def test_a_rollback_leaves_a_lock_against_deploys_of_its_service_and_nothing_else() -> None:
+    (lock,) = standing(entries(("C-7", rolled_back())), b.NOW + 10 * 365 * 86_400)
+    assert (lock.id, lock.locked.actor, lock.locked.until) == ("rl-7", b.ANA, None)
+    touched = ["prefill@gpu1", "decode@gpu1", "decode@gpu2"]
+    (found,) = in_the_way([lock], touched, "decode")
+    assert (found.code, found.effect) == ("lock.after-rollback", "refuse")
+    told = strict(found)
+    assert "`decode` is locked against deploys (rl-7)" in told
+    assert "C-7 took `0.5.24` away (brought by C-3; <@U0ANA>: 5xx since the deploy)" in told
+    assert "confirms that `0.5.24` is fixed or will not be deployed again with `/deploy unlock decode`" in told
+    assert in_the_way([lock], touched) == ()  # knobs, restarts, a further rollback
+    assert in_the_way([lock], touched, "prefill") == ()
+
+
+def test_what_a_rollback_took_away_is_confirmed_by_an_approver_and_not_by_its_owner() -> None:
+    (lock,) = standing(entries(("C-7", rolled_back())), b.NOW)
+    refused = may_unlock(b.ANA, lock, FLEET)
+    assert refused is not None
+    assert refused.code == "lock.must-be-confirmed"
+    assert "an approver has to confirm that `0.5.24`, which C-7 took away" in strict(refused)
+    assert may_unlock(b.BEN, lock, FLEET) is None
+    word = e.Confirmed(actor=b.BEN, service="decode", taken=("0.5.24",))
+    assert standing(entries(("C-7", rolled_back()), ("rl-7", word)), b.NOW) == ()
+
+
+def test_each_rollback_leaves_its_own_lock_and_each_is_opened_alone() -> None:
+    told = entries(("C-7", rolled_back()), ("C-9", rolled_back("0.5.25", None)))
+    assert [f.values["taken"] for f in in_the_way(standing(told, b.NOW), (), "decode")] == ["0.5.24", "0.5.25"]
+    word = e.Confirmed(actor=b.BEN, service="decode", taken=("0.5.24",))
+    (left,) = standing([*told, *entries(("rl-7", word))], b.NOW)
+    assert left.id == "rl-9"
+    (found,) = in_the_way([left], (), "decode")
+    assert "no reason given" in strict(found)
+
+
+def test_a_word_opens_what_a_person_put_on_before_what_a_rollback_left() -> None:
+    locks = standing(entries(("C-7", rolled_back()), ("lk-1", put_on("decode"))), b.NOW)
+    assert of_scope(locks[:1], "decode") is None  # a person may still close it to every change
+    assert [found.id for name in ("decode", "rl-7") if (found := to_open(locks, name))] == ["lk-1", "rl-7"]
+    assert to_open(locks, "router") is None
 
 
 SCOPES = st.sampled_from(["decode", "decode@gpu1", "gpu1", "router"])

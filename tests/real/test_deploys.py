@@ -15,10 +15,10 @@ from policies import events as e
 from policies.change import Change
 from policies.deploys.strategy import CommandLine, Variable, VersionSource
 from policies.finding import Finding
-from policies.intents import Actor, Deploy, Rollback
+from policies.intents import Actor, Deploy, Restart, Rollback, UnlockScope
 from policies.plan import PruneStep, SwitchStep
 from sandbox.fleet.releases import BAD, BROKEN, GOOD
-from tests.real.stage import PYTHON, WAIT_S, Stage, plan_of, quick, until
+from tests.real.stage import ANA, BEN, PYTHON, WAIT_S, Stage, plan_of, quick
 from tests.shared import ROOT
 from workers.wiring import load_fleet
 
@@ -50,13 +50,6 @@ def deployed(stage: Stage, ref: str) -> Change:
     done = stage.execute(stage.approved("decode-only", to(ref)))
     assert done.state == "succeeded", stage.codes(done)
     assert (running(stage), stage.fleet.releases.names) == (ref, ref)
-    return done
-
-
-def rolled_back(stage: Stage) -> Change:
-    """A rollback that went well."""
-    done = stage.execute(stage.approved("decode-only", Rollback(service="decode", because="5xx")))
-    assert done.state == "succeeded", stage.codes(done)
     return done
 
 
@@ -133,7 +126,9 @@ def test_a_release_that_cannot_be_is_refused_before_anything_is_touched(deploys:
     assert deploys.fleet.releases.names == FIRST
 
 
-def test_a_rollback_goes_to_the_last_proven_release_when_the_one_before_was_bad(deploys: Stage) -> None:
+def test_a_rollback_goes_to_the_last_proven_release_and_leaves_one_lock_whoever_dies(
+    deploys: Stage, tmp_path: Path
+) -> None:
     silent, last = "0.5.30", "0.5.31"
     deploys.fleet.releases.add(silent, {"version": ""}, at=1_700_000_010.0)
     deploys.fleet.releases.add(last, {"version": last}, at=1_700_000_011.0)
@@ -142,19 +137,31 @@ def test_a_rollback_goes_to_the_last_proven_release_when_the_one_before_was_bad(
     (unread,) = why(deploys, held)
     assert (unread.code, unread.values["error"]) == ("gate.version.not-read", "it is empty")  # no data is never pass
     assert deploys.say(held, "keep").code == "click.ok"
-    asked = deploys.ask(to(last))
+    asked = newest = deploys.ask(to(last))
     outlook = contents(asked)["deploy.rollback-to"].values
     assert (outlook["ref"], outlook["change"]) == (GOOD, proven.id)
     deploys.confirm(asked)
     assert deploys.execute(asked).state == "succeeded"
 
-    back = rolled_back(deploys)
+    asked = deploys.approved("decode-only", Rollback(service="decode", because="5xx"))
+    killed_worker(deploys, tmp_path, asked, "before", "succeeded")
+    assert deploys.w.client.locks.standing() == ()
+    back = deploys.execute(asked)
 
-    assert (running(deploys), deploys.fleet.releases.names) == (GOOD, GOOD)
+    assert (back.state, running(deploys), deploys.fleet.releases.names) == ("succeeded", GOOD, GOOD)
+    (lock,) = deploys.w.client.locks.standing()
+    assert (lock.id, lock.rollback and lock.rollback.brought) == (f"rl-{back.id[2:]}", (newest.id,))
     assert deploys.last(back, e.Succeeded).was == {"decode@gpu1": last}
     (cascade,) = why(deploys, deploys.ask(Rollback(service="decode")))
     assert (cascade.code, cascade.values["change"]) == ("rollback.cascade", back.id)
     (deploys.fleet.releases.place(GOOD) / "engine/web.py").unlink()
+    # what was taken away is not deployed before an approver has confirmed something of it
+    locked = why(deploys, deploys.ask(to(last)))[0]
+    assert (locked.code, locked.values["taken"], locked.values["because"]) == ("lock.after-rollback", last, "5xx")
+    assert deploys.ask(Restart(scope="decode", order="decode-only", dry=True)).state == "planned"
+    locks = deploys.w.client.locks
+    assert locks.unlock(UnlockScope(scope="decode"), ANA).finding.code == "lock.must-be-confirmed"
+    assert locks.unlock(UnlockScope(scope="decode"), BEN).finding.code == "lock.confirmed"
     by_name = deploys.ask(to(last))  # what is proven is broken, and a deploy says so before it starts
     assert by_name.state == "planned"
     assert "1 of its" in str(contents(by_name)["deploy.rollback-broken"].values["why"])
@@ -183,23 +190,29 @@ def test_a_link_that_somebody_switches_is_planned_again_or_held_and_never_fought
 def test_a_worker_killed_in_a_switch_is_taken_over_and_each_step_is_done_once(deploys: Stage, tmp_path: Path) -> None:
     change = deploys.approved("decode-only", to(GOOD))
     fleet = deploys.fleet
-    argv = [PYTHON, "-m", "tests.real.worker_process", str(fleet.fleet_yaml), deploys.url, str(fleet.ssh_key)]
-    with (tmp_path / "worker.log").open("wb") as log:
-        child = subprocess.Popen(
-            [*argv, change.id, "SIGKILL", "before", "step_done", "0"], cwd=ROOT, stdout=log, stderr=log
-        )
-    try:
-        assert child.wait(WAIT_S) == -signal.SIGKILL
-    finally:
-        child.kill()
-        child.wait(WAIT_S)
-    until(lambda: deploys.w.leases.holder("decode@gpu1") is None, "the lease does not end")
+    killed_worker(deploys, tmp_path, change, "before", "step_done", 0)
     done = deploys.execute(change)
     assert done.state == "succeeded", deploys.codes(done)
     assert (running(deploys), fleet.releases.names, deploys.starts()) == (GOOD, GOOD, (0, 1, 0))
     steps = [(event.step, event.index) for event in deploys.events(change) if isinstance(event, e.StepDone)]
     assert steps == [("switch", 0), ("restart", 1), ("prune", 2)]
     assert deploys.kinds(change).count("succeeded") == deploys.kinds(change).count("proved") == 1
+
+
+def killed_worker(deploys: Stage, tmp_path: Path, change: Change, when: str, kind: str, index: int = -1) -> None:
+    """A worker of its own process goes through the change and is killed at that event."""
+    fleet = deploys.fleet
+    argv = [PYTHON, "-m", "tests.real.worker_process", str(fleet.fleet_yaml), deploys.url, str(fleet.ssh_key)]
+    with (tmp_path / "worker.log").open("wb") as log:
+        child = subprocess.Popen(
+            [*argv, change.id, "SIGKILL", when, kind, str(index)], cwd=ROOT, stdout=log, stderr=log
+        )
+    try:
+        assert child.wait(WAIT_S) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait(WAIT_S)
+    deploys.free()
 
 
 def with_strategy(stage: Stage, strategy: Variable | CommandLine, version: VersionSource | None = None) -> None:
