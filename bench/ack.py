@@ -28,7 +28,8 @@ import asyncssh
 from rich.console import Console
 from rich.table import Table
 
-from sandbox.fleet.document import HostEntry, People, fleet_text
+from sandbox.fleet.document import HostEntry, People, Where, fleet_text
+from sandbox.fleet.layout import Layout
 from sandbox.slack.records import Envelope
 from sandbox.slack.server import SlackSandbox
 from workers.live import EmbeddedStore
@@ -184,7 +185,7 @@ def fleet_file(folder: Path) -> Path:
     ports = {"prefill": 30000, "decode": 30001, "router": 30080}
     people = People(engineers=(ANA,), approvers=(ANA,))
     path = folder / "fleet.yaml"
-    path.write_text(fleet_text([host], dict.fromkeys(ports, "gpu1"), ports, dict.fromkeys(ports, 1.0), people, {}))
+    path.write_text(fleet_text([host], Where(Layout.spread(1), ports), dict.fromkeys(ports, 1.0), people, {}))
     return path
 
 

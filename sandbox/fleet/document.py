@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import yaml
 from pydantic import JsonValue
 
+from policies.addresses import ADDRESS
+from sandbox.fleet.layout import LOOPBACK, Layout
 from sandbox.fleet.releases import MANIFEST
 from sandbox.fleet.units import unit_name
 
@@ -28,6 +30,22 @@ class HostEntry:
     port: int
     host_key: str
     user: str
+    address: str = LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the services are. metrics: port of a role's metrics where that is another one than its own."""
+
+    layout: Layout
+    ports: Mapping[str, int]
+    metrics: Mapping[str, int] = field(default_factory=dict)
+
+    def url(self, role: str, path: str) -> str:
+        """A url of a role as the fleet file has it."""
+        host = ADDRESS if self.layout.replicas else self.layout.addresses[self.layout.on[role][0]]
+        port = self.metrics.get(role, self.ports[role]) if path == "/metrics" else self.ports[role]
+        return f"http://{host}:{port}{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +60,30 @@ class People:
 
 def fleet_text(
     hosts: Sequence[HostEntry],
-    placed: Mapping[str, str],
-    ports: Mapping[str, int],
+    where: Where,
     boot_s: Mapping[str, float],
     people: People,
     timing: Mapping[str, str | int],
     released: Mapping[str, str] | None = None,
+    more: Mapping[str, Mapping[str, JsonValue]] | None = None,
 ) -> str:
-    """The whole file. `placed` says on which host a role runs; `released` where the releases of a role lie."""
+    """The whole file. `released` says where the releases of a role lie; `more` has further keys of services."""
+    services: dict[str, dict[str, JsonValue]] = {
+        "prefill": _engine("prefill", where, boot_s),
+        "decode": {
+            **_engine("decode", where, boot_s),
+            "needs": ["prefill"],
+            **_deploy("decode", where, released or {}),
+        },
+        "router": _router(where, boot_s),
+    }
+    for role, keys in (more or {}).items():
+        services[role] |= keys
     document: dict[str, JsonValue] = {
         "version": 1,
         "name": "demo",
         "hosts": {host.name: _host(host) for host in hosts},
-        "services": {
-            "prefill": _engine("prefill", placed, ports, boot_s),
-            "decode": {
-                **_engine("decode", placed, ports, boot_s),
-                "needs": ["prefill"],
-                **_deploy("decode", ports, released or {}),
-            },
-            "router": _router(placed, ports, boot_s),
-        },
+        "services": {**services},
         "restarts": {"co-restart": ["prefill", "decode", "router"], "decode-only": ["decode"]},
         "knobs": {
             KNOB: {
@@ -105,7 +126,7 @@ def fleet_text(
 
 def _host(host: HostEntry) -> JsonValue:
     return {
-        "address": "127.0.0.1",
+        "address": host.address,
         "port": host.port,
         "user": host.user,
         "host_key": host.host_key,
@@ -113,46 +134,40 @@ def _host(host: HostEntry) -> JsonValue:
     }
 
 
-def _url(ports: Mapping[str, int], role: str, path: str) -> str:
-    return f"http://127.0.0.1:{ports[role]}{path}"
-
-
 def _health(url: str, boot_s: float) -> JsonValue:
     longest_s = max(ENGINE_TIMEOUT_S + 5, BOOT_FACTOR * boot_s)
     return {"url": url, "from": "host", "timeout": f"{ENGINE_TIMEOUT_S:g}s", "boot": f"{longest_s:g}s"}
 
 
-def _engine(
-    role: str, placed: Mapping[str, str], ports: Mapping[str, int], boot_s: Mapping[str, float]
-) -> dict[str, JsonValue]:
+def _engine(role: str, where: Where, boot_s: Mapping[str, float]) -> dict[str, JsonValue]:
     return {
-        "on": [placed[role]],
+        "on": [*where.layout.on[role]],
         "unit": unit_name(role),
-        "health": _health(_url(ports, role, "/health"), boot_s[role]),
-        "metrics": {"url": _url(ports, role, "/metrics"), "from": "host"},
-        "server_info": {"url": _url(ports, role, "/server_info"), "from": "host"},
-        "model_info": {"url": _url(ports, role, "/v1/models"), "from": "host"},
-        "loads": {"url": _url(ports, role, "/v1/loads"), "from": "host"},
+        "health": _health(where.url(role, "/health"), boot_s[role]),
+        "metrics": {"url": where.url(role, "/metrics"), "from": "host"},
+        "server_info": {"url": where.url(role, "/server_info"), "from": "host"},
+        "model_info": {"url": where.url(role, "/v1/models"), "from": "host"},
+        "loads": {"url": where.url(role, "/v1/loads"), "from": "host"},
     }
 
 
-def _deploy(role: str, ports: Mapping[str, int], released: Mapping[str, str]) -> dict[str, JsonValue]:
+def _deploy(role: str, where: Where, released: Mapping[str, str]) -> dict[str, JsonValue]:
     if role not in released:
         return {}
-    version: dict[str, JsonValue] = {"http": _url(ports, role, "/server_info"), "field": "version"}
+    version: dict[str, JsonValue] = {"http": where.url(role, "/server_info"), "field": "version"}
     releases: dict[str, JsonValue] = {"path": released[role], "current": "current", "keep": 3, "manifest": MANIFEST}
     return {"deploy": {"releases": releases, "version": version, "restarts": ["co-restart", "decode-only"]}}
 
 
-def _router(placed: Mapping[str, str], ports: Mapping[str, int], boot_s: Mapping[str, float]) -> JsonValue:
+def _router(where: Where, boot_s: Mapping[str, float]) -> dict[str, JsonValue]:
     return {
-        "on": [placed["router"]],
+        "on": [*where.layout.on["router"]],
         "unit": unit_name("router"),
         "needs": ["prefill", "decode"],
-        "health": _health(_url(ports, "router", "/readiness"), boot_s["router"]),
-        "metrics": {"url": _url(ports, "router", "/metrics"), "from": "host"},
+        "health": _health(where.url("router", "/readiness"), boot_s["router"]),
+        "metrics": {"url": where.url("router", "/metrics"), "from": "host"},
         "canary": {
-            "url": _url(ports, "router", "/v1/completions"),
+            "url": where.url("router", "/v1/completions"),
             "json": {"model": "m", "prompt": "echo {nonce}", "max_tokens": 4},
             "expect": {"text": "{nonce}"},
             "timeout": "60s",

@@ -108,9 +108,9 @@ def _quantile(values: list[float], share: float) -> float | None:
 class Load:
     """The load generator as a process of its own; it ends when this process ends."""
 
-    def __init__(self, url: str, concurrency: int, max_tokens: int = 200) -> None:
+    def __init__(self, url: str, concurrency: int, max_tokens: int = 200, finish_s: float = FINISH_S) -> None:
         self._argv = [sys.executable, "-m", "sandbox.fleet.load", f"--url={url}", f"--concurrency={concurrency}"]
-        self._argv += [f"--max-tokens={max_tokens}", "--until-stdin-closes"]
+        self._argv += [f"--max-tokens={max_tokens}", f"--finish-s={finish_s}", "--until-stdin-closes"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Load:

@@ -37,15 +37,19 @@ mount -t tmpfs tmpfs /run
 mkdir -p /run/systemd/system
 mount -t tmpfs tmpfs /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-exec env -i {environment} {systemd} --user --log-target=console --log-level=info
+{mounts}exec env -i {environment} {systemd} --user --log-target=console --log-level=info
 """
 
 
 class UserManager:
-    """A user manager below `folder`; `units` holds its unit files, `run()` executes beside it."""
+    """A user manager below `folder`; `units` holds its unit files, `run()` executes beside it.
 
-    def __init__(self, folder: Path, name: str = "host") -> None:
+    own: folder -> the folder that stands in its place on this host, so that hosts of one disk differ there.
+    """
+
+    def __init__(self, folder: Path, name: str = "host", own: Mapping[Path, Path] | None = None) -> None:
         self.folder = folder
+        self.own = own or {}
         self.name = name
         self.xdg = folder / "xdg"
         self.units = folder / "units"
@@ -162,7 +166,7 @@ class UserManager:
             )
 
     def _write_folders(self) -> None:
-        for path in (self.folder, self.xdg, self.units, self.home):
+        for path in (self.folder, self.xdg, self.units, self.home, *self.own, *self.own.values()):
             path.mkdir(parents=True, exist_ok=True)
         self.xdg.chmod(0o700)
         for name, more in TARGETS.items():
@@ -171,7 +175,10 @@ class UserManager:
 
     def _start(self, leaf: Cgroup) -> None:
         environment = " ".join(shlex.quote(f"{key}={value}") for key, value in self.environment.items())
-        inside = INSIDE.format(environment=environment, systemd=SYSTEMD)
+        mounts = "".join(
+            f"mount --bind {shlex.quote(str(its))} {shlex.quote(str(at))}\n" for at, its in self.own.items()
+        )
+        inside = INSIDE.format(environment=environment, systemd=SYSTEMD, mounts=mounts)
         user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
         argv = ["unshare", *user, "--mount", "--cgroup", "--propagation", "private", "/bin/sh", "-c", inside]
         enter = f'echo $$ > {shlex.quote(str(leaf.path / "cgroup.procs"))} && exec "$@"'

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policies.errors import SettingsError
+from sandbox.fleet.releases import GOOD
 from sandbox.fleet.units import PYTHON, unit_name
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ StartLimitIntervalSec=600
 StartLimitBurst=3""",
     ),
     "slow-prefill": ("", "Environment=ENGINE_LATE=prefill ENGINE_LATE_S=3"),
+    # one host cannot have a release that the others can; the limit is reached by none of these
+    **{
+        f"{trouble}-on-good": ("", f"Environment=ENGINE_TROUBLE={trouble} ENGINE_TROUBLE_WITH={GOOD}")
+        for trouble in ("dead", "unwell", "slow")
+    },
     "late-prefill": ("", f"Environment=ENGINE_LATE=prefill ENGINE_LATE_S={NEVER_S}"),
 }
 OTHERS = ("orphan", "orphan-now", "device", "wrapper", "container", "managed", "not-reloaded")
@@ -61,59 +67,59 @@ class Trouble:
     unit: str | None = None  # the unit file's text as it was
 
 
-def misbehave(fleet: DemoFleet, role: str, kind: str) -> Trouble:
-    """Have a role misbehave.
+def misbehave(fleet: DemoFleet, where: str, kind: str) -> Trouble:
+    """Have an instance misbehave.
 
     Raises: SettingsError for an unknown kind.
     """
     if kind not in KINDS:
         raise SettingsError(f"'{kind}' is no misbehaviour, expected one of {', '.join(KINDS)}", hint="see KINDS")
-    trouble = Trouble(unit=_unit_file(fleet, role).read_text(encoding="utf-8"))
+    trouble = Trouble(unit=_unit_file(fleet, where).read_text(encoding="utf-8"))
     if kind in SETTINGS:
         unit, service = SETTINGS[kind]
-        _dropin(fleet, role, f"[Unit]\n{unit}\n[Service]\n{service}\n")
+        _dropin(fleet, where, f"[Unit]\n{unit}\n[Service]\n{service}\n")
     elif kind == "orphan":
-        trouble.processes.append(_orphan(fleet, role))
+        trouble.processes.append(_orphan(fleet, where))
     elif kind == "orphan-now":
-        _dropin(fleet, role, "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=0.1\n")
-        fleet.host(role).manager.systemctl("stop", unit_name(role))
-        trouble.processes.append(_orphan(fleet, role))
-        _until_answers(fleet, role)
-        fleet.host(role).manager.systemctl("start", "--no-block", unit_name(role))
+        _dropin(fleet, where, "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=0.1\n")
+        fleet.host(where).manager.systemctl("stop", _unit(fleet, where))
+        trouble.processes.append(_orphan(fleet, where))
+        _until_answers(fleet, where)
+        fleet.host(where).manager.systemctl("start", "--no-block", _unit(fleet, where))
     elif kind == "device":
         path = device(fleet)
         path.parent.mkdir(exist_ok=True)
         path.touch()
-        trouble.processes.append(_beside(fleet, role, [PYTHON, "-c", HOLD, str(path)]))
+        trouble.processes.append(_beside(fleet, where, [PYTHON, "-c", HOLD, str(path)]))
     elif kind == "wrapper":
-        script = f"{_command(fleet, role)} & wait"
-        _dropin(fleet, role, f"[Service]\nExecStart=\nExecStart=/bin/sh -c {shlex.quote(script)}\n")
+        script = f"{_command(fleet, where)} & wait"
+        _dropin(fleet, where, f"[Service]\nExecStart=\nExecStart=/bin/sh -c {shlex.quote(script)}\n")
     elif kind == "container":
         client = fleet.folder / "bin" / "docker"
         client.parent.mkdir(exist_ok=True)
         client.write_text('#!/bin/sh\nshift 3\n"$@" &\nwait\n', encoding="utf-8")
         client.chmod(0o755)
-        _dropin(fleet, role, f"[Service]\nExecStart=\nExecStart={client} run --rm engine {_command(fleet, role)}\n")
+        _dropin(fleet, where, f"[Service]\nExecStart=\nExecStart={client} run --rm engine {_command(fleet, where)}\n")
     elif kind == "managed":
-        _edit(fleet, role, f"# Ansible managed: do not edit\n{trouble.unit}")
-        fleet.host(role).manager.systemctl("daemon-reload")
+        _edit(fleet, where, f"# Ansible managed: do not edit\n{trouble.unit}")
+        fleet.host(where).manager.systemctl("daemon-reload")
     else:
-        _edit(fleet, role, f"{trouble.unit}# edited, not read again\n")
+        _edit(fleet, where, f"{trouble.unit}# edited, not read again\n")
     return trouble
 
 
-def behave(fleet: DemoFleet, role: str, trouble: Trouble) -> None:
+def behave(fleet: DemoFleet, where: str, trouble: Trouble) -> None:
     """Put everything back, and the unit with it."""
     for process in trouble.processes:
         process.kill()
         process.wait()
-    manager = fleet.host(role).manager
-    _dropin_path(fleet, role).unlink(missing_ok=True)
+    manager = fleet.host(where).manager
+    _dropin_path(fleet, where).unlink(missing_ok=True)
     if trouble.unit is not None:
-        _edit(fleet, role, trouble.unit)
+        _edit(fleet, where, trouble.unit)
     manager.systemctl("daemon-reload")
-    manager.systemctl("reset-failed", unit_name(role))
-    manager.systemctl("restart", unit_name(role))
+    manager.systemctl("reset-failed", _unit(fleet, where))
+    manager.systemctl("restart", _unit(fleet, where))
     fleet.wait_healthy()
 
 
@@ -122,50 +128,56 @@ def device(fleet: DemoFleet) -> Path:
     return fleet.folder / "dev" / "nvidia0"
 
 
-def _unit_file(fleet: DemoFleet, role: str) -> Path:
-    return fleet.host(role).manager.units / unit_name(role)
+def _unit(fleet: DemoFleet, where: str) -> str:
+    return unit_name(fleet.layout.of(where)[0])
 
 
-def _edit(fleet: DemoFleet, role: str, text: str) -> None:
-    _unit_file(fleet, role).write_text(text, encoding="utf-8")
+def _unit_file(fleet: DemoFleet, where: str) -> Path:
+    return fleet.host(where).manager.units / _unit(fleet, where)
 
 
-def _dropin_path(fleet: DemoFleet, role: str) -> Path:
-    return fleet.host(role).manager.units / f"{unit_name(role)}.d" / DROPIN
+def _edit(fleet: DemoFleet, where: str, text: str) -> None:
+    _unit_file(fleet, where).write_text(text, encoding="utf-8")
 
 
-def _dropin(fleet: DemoFleet, role: str, text: str) -> None:
-    path = _dropin_path(fleet, role)
+def _dropin_path(fleet: DemoFleet, where: str) -> Path:
+    return fleet.host(where).manager.units / f"{_unit(fleet, where)}.d" / DROPIN
+
+
+def _dropin(fleet: DemoFleet, where: str, text: str) -> None:
+    path = _dropin_path(fleet, where)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    fleet.host(role).manager.systemctl("daemon-reload")
+    fleet.host(where).manager.systemctl("daemon-reload")
 
 
-def _command(fleet: DemoFleet, role: str) -> str:
-    lines = _unit_file(fleet, role).read_text(encoding="utf-8").splitlines()
+def _command(fleet: DemoFleet, where: str) -> str:
+    lines = _unit_file(fleet, where).read_text(encoding="utf-8").splitlines()
     return next(line for line in lines if line.startswith("ExecStart=")).removeprefix("ExecStart=")
 
 
-def _orphan(fleet: DemoFleet, role: str) -> subprocess.Popen[bytes]:
+def _orphan(fleet: DemoFleet, where: str) -> subprocess.Popen[bytes]:
     """An engine of an earlier run, outside of the unit, that takes the port as soon as nobody has it."""
-    engine = ["-m", "engine", role, f"--port={fleet.ports[role]}", f"--version={OLD_VERSION}", f"--bind-s={NEVER_S}"]
+    role, host = fleet.layout.of(where)
+    engine = ["-m", "engine", role, f"--host={fleet.layout.addresses[host]}", f"--port={fleet.ports[role]}"]
+    engine += [f"--version={OLD_VERSION}", f"--bind-s={NEVER_S}"]
     if role == "router":
         engine += [f"--prefill={fleet.url('prefill')}", f"--decode={fleet.url('decode')}"]
-    return _beside(fleet, role, [PYTHON, "-s", "-B", *engine], {"PYTHONPATH": str(fleet.folder / "lib")})
+    return _beside(fleet, where, [PYTHON, "-s", "-B", *engine], {"PYTHONPATH": str(fleet.folder / "lib")})
 
 
 def _beside(
-    fleet: DemoFleet, role: str, argv: list[str], extra: dict[str, str] | None = None
+    fleet: DemoFleet, where: str, argv: list[str], extra: dict[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """A process on the role's host, in no unit."""
+    """A process on the host of an instance, in no unit."""
     null = subprocess.DEVNULL
-    wrapped = fleet.host(role).manager.wrap(argv, extra)
+    wrapped = fleet.host(where).manager.wrap(argv, extra)
     return subprocess.Popen(wrapped, stdin=null, stdout=null, stderr=null, start_new_session=True)
 
 
-def _until_answers(fleet: DemoFleet, role: str) -> None:
+def _until_answers(fleet: DemoFleet, where: str) -> None:
     deadline = time.monotonic() + WAIT_S
-    while fleet.status(role) != "200":
+    while fleet.status(where) != "200":
         if time.monotonic() > deadline:
-            raise SettingsError(f"the orphan on the port of {role} does not answer", hint="is the port taken?")
+            raise SettingsError(f"the orphan on the port of {where} does not answer", hint="is the port taken?")
         time.sleep(0.02)

@@ -22,13 +22,12 @@ MANIFEST = "manifest.json"
 
 
 class EngineReleases:
-    """The releases below `path`; the link names `first` until somebody switches it."""
+    """The releases below `path`, there after `reset()`; the link names `first` until somebody switches it."""
 
     def __init__(self, path: Path, source: Path, first: str) -> None:
         self.path = path
         self.first = first
         self._source = source
-        self.reset()
 
     @property
     def current(self) -> Path:

@@ -78,7 +78,8 @@ class _Door(asyncssh.SSHServer):  # type: ignore[misc]  # asyncssh is not follow
 class SshHost:
     """One server. `wrap` turns an argument list into the one that runs on the demo host."""
 
-    def __init__(self, loop: SshLoop, wrap: Wrap, client_public_key: str) -> None:
+    def __init__(self, loop: SshLoop, wrap: Wrap, client_public_key: str, address: str = "127.0.0.1") -> None:
+        self.address = address
         self.user = getpass.getuser()
         self.client_public = asyncssh.import_public_key(client_public_key)
         self._loop = loop
@@ -90,7 +91,7 @@ class SshHost:
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1; 0 before start()."""
+        """The port at its address; 0 before start()."""
         return self._wire.port if self._wire is not None else 0
 
     @property
@@ -99,7 +100,7 @@ class SshHost:
         return " ".join(self._key.export_public_key().decode("ascii").split()[:2])
 
     def start(self) -> None:
-        """Listen on a free port of 127.0.0.1."""
+        """Listen on a free port of its address."""
         logging.getLogger("asyncssh").setLevel(logging.WARNING)
         self._loop.call(self._start())
 
@@ -144,7 +145,7 @@ class SshHost:
         return self._wire
 
     async def _start(self) -> None:
-        self._wire = Wire(self._serve)
+        self._wire = Wire(self._serve, self.address)
         await self._wire.open()
 
     async def _freeze(self, frozen: bool) -> None:

@@ -16,7 +16,7 @@ def unit_name(role: str) -> str:
 
 def unit_text(
     role: str,
-    arguments: Sequence[str],
+    command: Sequence[str],
     *,
     library: Path,
     log: Path,
@@ -27,7 +27,6 @@ def unit_text(
     released: bool = False,
 ) -> str:
     """The unit of one engine. `library` is the folder that holds the package `engine`; `released`: it starts there."""
-    command = " ".join([PYTHON, "-s", "-B", "-m", "engine", role, *arguments])
     variables = {"PYTHONPATH": str(library), "PYTHONUNBUFFERED": "1", **environment}
     lines = [
         "[Unit]",
@@ -40,7 +39,7 @@ def unit_text(
         f"Type={'notify' if notify else 'simple'}",
         *(f'Environment="{key}={value}"' for key, value in variables.items()),
         *([f"WorkingDirectory={library}"] if released else []),
-        f"ExecStart={command}",
+        f"ExecStart={' '.join(command)}",
         "Restart=on-failure",
         "RestartSec=1",
         f"TimeoutStartSec={boot_s + START_SLACK_S:g}",

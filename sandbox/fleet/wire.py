@@ -24,8 +24,9 @@ class Link:
 class Wire:
     """Listens on a loopback port; `serve` gets the inner socket of each connection. Loop thread only."""
 
-    def __init__(self, serve: Callable[[socket.socket], Awaitable[None]]) -> None:
+    def __init__(self, serve: Callable[[socket.socket], Awaitable[None]], address: str = "127.0.0.1") -> None:
         self._serve = serve
+        self._address = address
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._links: set[Link] = set()
@@ -41,7 +42,7 @@ class Wire:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setblocking(False)
-        listener.bind(("127.0.0.1", self.port))
+        listener.bind((self._address, self.port))
         listener.listen(128)
         self.port = int(listener.getsockname()[1])
         self._listener = listener

@@ -54,10 +54,10 @@ def connected(host: SshHost, key_file: Path, *, user: str = "", host_key: str = 
     """A strict client: the host key must be the one that the server says it has."""
     client = paramiko.SSHClient()
     blob = base64.b64decode((host_key or host.host_key).split()[1])
-    client.get_host_keys().add(f"[127.0.0.1]:{host.port}", "ssh-ed25519", paramiko.Ed25519Key(data=blob))
+    client.get_host_keys().add(f"[{host.address}]:{host.port}", "ssh-ed25519", paramiko.Ed25519Key(data=blob))
     try:
         client.connect(
-            "127.0.0.1",
+            host.address,
             host.port,
             user or host.user,
             key_filename=str(key_file),
@@ -118,7 +118,9 @@ def http(url: str, body: dict[str, object] | None = None) -> tuple[int, Any]:
     """Status and body (parsed when it is JSON) of one request."""
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data), timeout=WAIT_S) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=WAIT_S
+        ) as answer:
             status, raw = answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -65,7 +65,7 @@ def test_a_folder_that_systemd_could_not_use_is_refused_before_anything_starts(t
 def test_stop_leaves_no_process_and_no_cgroup_and_may_be_called_twice(tmp_path: Path) -> None:
     with booted(lambda: DemoFleet(tmp_path, hosts=2, boot_s={"prefill": 0.1, "decode": 0.1})) as fleet:
         cgroups = [host.manager.cgroup for host in fleet.hosts.values()]
-        assert fleet.placed == {"prefill": "gpu1", "decode": "gpu2", "router": "gpu1"}
+        assert fleet.layout.instances == ("prefill@gpu1", "decode@gpu2", "router@gpu1")
         pids = [pid for cgroup in cgroups if cgroup is not None for pid in cgroup.pids()]
         assert len(pids) >= 11  # two managers, three engines with two children each
         fleet.stop()

@@ -10,7 +10,8 @@ from bot.grammar import parse
 from bot.names import Names
 from bot.options import OPTIONS
 from policies.fleet_file import read_fleet
-from sandbox.fleet.document import HostEntry, People, fleet_text
+from sandbox.fleet.document import HostEntry, People, Where, fleet_text
+from sandbox.fleet.layout import Layout
 from sandbox.hints import HINTS
 from sandbox.page.hints import PageHints
 
@@ -24,7 +25,7 @@ def names() -> Names:
     ports, boots = dict(zip(ROLES, (30000, 30001, 30080), strict=True)), dict.fromkeys(ROLES, 1.0)
     key = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
     host = HostEntry("gpu1", 22, key, "demo")
-    text = fleet_text([host], dict.fromkeys(ROLES, "gpu1"), ports, boots, People(), {})
+    text = fleet_text([host], Where(Layout.spread(1), ports), boots, People(), {})
     reading = read_fleet(text, "fleet.yaml")
     assert reading.fleet is not None, reading.errors
     return Names.of(reading.fleet)

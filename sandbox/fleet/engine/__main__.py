@@ -16,6 +16,9 @@ from .router import Router
 def main() -> int:
     """Run one role until SIGTERM."""
     options = read(sys.argv[1:])
+    if options.trouble == "dead":
+        print(f"version {options.version} needs a newer driver than this host has", file=sys.stderr, flush=True)
+        return 1
     engine: Prefill | Decode | Router
     if options.role == "prefill":
         engine = Prefill(options)
@@ -47,4 +50,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

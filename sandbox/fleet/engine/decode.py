@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from . import web
+from . import openai, web
 from .engine import JOB_TIMEOUT_S, Engine, said
 from .options import Options
 
@@ -15,7 +15,6 @@ HEARTBEAT_S = 0.3  # the real engine: 5 s
 HEARTBEAT_MISSES = 2
 ECHO = re.compile(r"echo ([A-Za-z0-9-]+)")
 LOREM = ("lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit")
-DEFAULT_TOKENS = 16
 
 
 def answer(prompt: str, max_tokens: int) -> tuple[str, int]:
@@ -26,6 +25,13 @@ def answer(prompt: str, max_tokens: int) -> tuple[str, int]:
     if "2+2=" in prompt:
         return "4", 1
     return "".join(f" {LOREM[index % len(LOREM)]}" for index in range(max_tokens)), max(1, max_tokens)
+
+
+def _same(address: str, known: str, made: str) -> None:
+    """Raises: web.Reply when the KV was made by another prefill than the one that introduced itself."""
+    if known != made:
+        said_s = f"decode knows it as {known[:8]}, the KV is from {made[:8]}"
+        raise web.Reply(500, f"prefill {address} was restarted: {said_s}")
 
 
 class Decode(Engine):
@@ -45,7 +51,14 @@ class Decode(Engine):
 
     def routes(self) -> web.Routes:
         """Adds the work of this role."""
-        return {**super().routes(), ("POST", "/generate"): self.work("/generate", self._generate)}
+        return {
+            **super().routes(),
+            ("POST", "/generate"): self.work("/generate", self._generate),
+            ("POST", "/v1/completions"): self.work("/v1/completions", lambda body: self._meet(body, chat=False)),
+            ("POST", "/v1/chat/completions"): self.work(
+                "/v1/chat/completions", lambda body: self._meet(body, chat=True)
+            ),
+        }
 
     def on_step(self, batch: int) -> None:
         """One token for each running request."""
@@ -53,11 +66,25 @@ class Decode(Engine):
         self.metrics.add("sglang:realtime_tokens_total", batch, mode="decode")
 
     def _generate(self, body: dict[str, Any]) -> object:
+        """As the stand-in router asks: prefill was asked before."""
         asked_s = time.monotonic()
-        max_tokens = body.get("max_tokens", DEFAULT_TOKENS)
-        if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or not 1 <= max_tokens <= 100_000:
-            raise web.Reply(400, "max_tokens: expected a whole number from 1 to 100000")
-        kv = self._fetch(str(body.get("address")), str(body.get("kv")), str(body.get("identity")))
+        max_tokens = openai.tokens_of(body.get("max_tokens", openai.DEFAULT_TOKENS))
+        kv = self._fetch(str(body.get("address")), f"kv/{body.get('kv')}", str(body.get("identity")))
+        text, meta = self._decode(kv, max_tokens, asked_s)
+        return {"text": text, "meta_info": meta}
+
+    def _meet(self, body: dict[str, Any], *, chat: bool) -> object:
+        """As the real router asks: prefill is asked at the same time, and its KV is waited for in the room."""
+        asked_s, asked = time.monotonic(), openai.read(body, chat=chat)
+        if asked.meets is None:
+            raise web.Reply(400, "bootstrap_room: expected one, decode alone reads no prompt")
+        address, room = asked.meets
+        kv = self._fetch(address, f"room/{room}", None)
+        text, meta = self._decode(kv, asked.max_tokens, asked_s)
+        usage = {name: int(meta[name]) for name in ("prompt_tokens", "completion_tokens")}
+        return openai.envelope(self.options.model, chat, text, usage)
+
+    def _decode(self, kv: dict[str, Any], max_tokens: int, asked_s: float) -> tuple[str, dict[str, Any]]:
         text, steps = answer(str(kv["prompt"]), max_tokens)
         job = self.steps.submit(steps)
         if not job.done.wait(JOB_TIMEOUT_S):
@@ -73,9 +100,10 @@ class Decode(Engine):
         self.metrics.add("sglang:num_requests_total")
         self.clock.tell("request_done", tokens=steps, seconds=round(now_s - asked_s, 4))
         meta = {"prompt_tokens": kv["prompt_tokens"], "completion_tokens": steps, "queue_time": queue_s, "ttft": ttft_s}
-        return {"text": text, "meta_info": meta}
+        return text, meta
 
-    def _fetch(self, address: str, name: str, identity: str) -> dict[str, Any]:
+    def _fetch(self, address: str, path: str, identity: str | None) -> dict[str, Any]:
+        """The KV at a prefill. identity: of the one that made it, where the request says so; else the KV does."""
         with self._transfer_lock:
             self._transfers += 1
         try:
@@ -85,14 +113,12 @@ class Decode(Engine):
                 if status != 200 or not isinstance(info, dict):
                     raise web.Reply(500, f"prefill {address} does not introduce itself: status {status}")
                 known = self._peers[address] = str(info["identity"])
-            if known != identity:
-                raise web.Reply(
-                    500,
-                    f"prefill {address} was restarted: decode knows it as {known[:8]}, the KV is from {identity[:8]}",
-                )
-            status, kv = web.ask("GET", f"{address}/kv/{name}", timeout_s=5.0)
+            if identity is not None:
+                _same(address, known, identity)
+            status, kv = web.ask("GET", f"{address}/{path}", timeout_s=5.0)
             if status != 200 or not isinstance(kv, dict):
                 raise web.Reply(500, f"KV transfer from prefill {address} failed: {said(kv)}")
+            _same(address, known, str(kv["identity"]))
             return kv
         except OSError as error:
             self.metrics.add("sglang:num_transfer_failed_reqs_total")

@@ -65,6 +65,7 @@ class Engine:
             ("GET", "/metrics"): lambda _: web.Text(self.metrics.text()),
             ("GET", "/server_info"): self._server_info,
             ("GET", "/get_server_info"): self._server_info,
+            ("GET", "/model_info"): lambda _: {"model_path": self.options.model, "is_generation": True},
             ("GET", "/v1/models"): lambda _: {
                 "object": "list",
                 "data": [{"id": self.options.model, "object": "model", "owned_by": "sglang"}],
@@ -102,7 +103,7 @@ class Engine:
         if self.stopping.wait(self.options.boot_s + self.options.slow_s):
             return self._left(0)
         try:
-            server = web.bind(self.options.port, self.routes(), self.options.bind_s)
+            server = web.bind(self.options.host, self.options.port, self.routes(), self.options.bind_s)
         except OSError as error:
             print(f"cannot bind port {self.options.port}: {error}", file=sys.stderr, flush=True)
             return self._left(1)
@@ -172,7 +173,7 @@ class Engine:
             "disaggregation_mode": options.role,
             "model_path": options.model,
             "served_model_name": options.model,
-            "host": "127.0.0.1",
+            "host": options.host,
             "port": options.port,
             "tp_size": 1,
             "max_running_requests": options.max_running,

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "ENGINE_"
+TROUBLES = ("dead", "unwell", "slow")  # ends at once; stays at 503; is well, and its steps take SLOW times as long
+SLOW = 50.0
+NEVER_S = 100_000.0
 RELEASED = Path(__file__).resolve().parents[1] / "engine.json"
 
 
@@ -20,6 +23,7 @@ class Options:
     """Units: seconds."""
 
     role: str
+    host: str
     port: int
     model: str
     version: str
@@ -42,6 +46,7 @@ class Options:
     exit_after_s: float
     late: str
     late_s: float
+    trouble: str = ""
 
 
 def read(argv: list[str]) -> Options:
@@ -56,7 +61,8 @@ def read(argv: list[str]) -> Options:
         fallback = os.environ.get(PREFIX + name.upper().replace("-", "_"), str(default))
         parser.add_argument(f"--{name}", type=kind, default=fallback, help=text)
 
-    option("port", int, 0, "TCP port on 127.0.0.1")
+    option("host", str, "127.0.0.1", "address to listen on")
+    option("port", int, 0, "TCP port there")
     option("model", str, "m", "model name")
     option("version", str, "0.5.23", "version in /server_info")
     option("commit", str, "4f2a91c77d0e", "commit of the build in /server_info")
@@ -78,12 +84,18 @@ def read(argv: list[str]) -> Options:
     option("exit-after-s", float, 0.0, "seconds after which it gives up; 0: never")
     option("late", str, "", "router: the kind of worker that it hears of late")
     option("late-s", float, 0.0, "router: how much later")
+    option("trouble", str, "", f"what goes wrong on this host with one version: one of {', '.join(TROUBLES)}")
+    option("trouble-with", str, "", "that version")
     found = parser.parse_args(argv)
+    if found.trouble and found.trouble not in TROUBLES:
+        parser.error(f"--trouble: '{found.trouble}' is none of {', '.join(TROUBLES)}")
+    trouble = found.trouble if found.version == found.trouble_with else ""
     children = _split(found.children)
     if not set(children) <= {"renamed", "plain"}:
         parser.error(f"--children: '{found.children}' is not a comma list of renamed, plain")
     return Options(
         role=found.role,
+        host=found.host,
         port=found.port,
         model=found.model,
         version=found.version,
@@ -91,12 +103,12 @@ def read(argv: list[str]) -> Options:
         accelerator=found.accelerator,
         accelerators=found.accelerators,
         boot_s=found.boot_s,
-        warm_s=found.warm_s,
+        warm_s=NEVER_S if trouble == "unwell" else found.warm_s,
         drain_s=found.drain_s,
         events=found.events,
         children=children,
         max_running=found.max_running,
-        token_s=found.token_s,
+        token_s=found.token_s * (SLOW if trouble == "slow" else 1.0),
         health_floor_s=found.health_floor_s,
         prefill=_split(found.prefill),
         decode=_split(found.decode),
@@ -106,6 +118,7 @@ def read(argv: list[str]) -> Options:
         exit_after_s=found.exit_after_s,
         late=found.late,
         late_s=found.late_s,
+        trouble=trouble,
     )
 
 

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from . import children, web
+from . import children, openai, web
 from .clock import Clock
 from .engine import notify_ready, said
 from .knobs import TARGET_CTAS
@@ -43,7 +43,7 @@ class Router:
     def serve(self) -> int:
         """Bind at once, serve until told to stop, drain. Gives the exit code."""
         try:
-            server = web.bind(self.options.port, self._routes(), self.options.bind_s)
+            server = web.bind(self.options.host, self.options.port, self._routes(), self.options.bind_s)
         except OSError as error:
             print(f"cannot bind port {self.options.port}: {error}", file=sys.stderr, flush=True)
             return self._left(1)
@@ -86,8 +86,8 @@ class Router:
                 "object": "list",
                 "data": [{"id": self.options.model, "object": "model"}],
             },
-            ("POST", "/v1/completions"): self._completions,
-            ("POST", "/v1/chat/completions"): self._chat,
+            ("POST", "/v1/completions"): lambda body: self._complete(body, chat=False),
+            ("POST", "/v1/chat/completions"): lambda body: self._complete(body, chat=True),
         }
 
     def _describe(self) -> None:
@@ -122,33 +122,11 @@ class Router:
         self.clock.tell_once("health_answered")
         return {"status": "ready", "healthy_workers": sum(worker.healthy for worker in self.workers)}
 
-    def _completions(self, body: dict[str, Any]) -> object:
-        prompt = body.get("prompt")
-        if not isinstance(prompt, str):
-            raise web.Reply(400, "prompt: expected a string")
-        text, usage = self._lead(prompt, body)
-        choice = {"index": 0, "text": text, "finish_reason": "stop", "logprobs": None}
-        return self._envelope("text_completion", choice, usage)
+    def _complete(self, body: dict[str, Any], *, chat: bool) -> object:
+        text, usage = self._lead(openai.read(body, chat=chat))
+        return openai.envelope(self.options.model, chat, text, usage)
 
-    def _chat(self, body: dict[str, Any]) -> object:
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise web.Reply(400, "messages: expected a list of objects")
-        text, usage = self._lead("\n".join(str(one.get("content", "")) for one in messages), body)
-        choice = {"index": 0, "message": {"role": "assistant", "content": text.strip()}, "finish_reason": "stop"}
-        return self._envelope("chat.completion", choice, usage)
-
-    def _envelope(self, kind: str, choice: dict[str, object], usage: dict[str, int]) -> object:
-        return {
-            "id": f"cmpl-{uuid.uuid4().hex}",
-            "object": kind,
-            "created": int(time.time()),
-            "model": self.options.model,
-            "choices": [choice],
-            "usage": usage,
-        }
-
-    def _lead(self, prompt: str, body: dict[str, Any]) -> tuple[str, dict[str, int]]:
+    def _lead(self, asked: openai.Asked) -> tuple[str, dict[str, int]]:
         """Prefill, then decode with the handle that prefill gave."""
         if self.draining:
             raise web.Reply(503, "router is draining")
@@ -158,12 +136,12 @@ class Router:
         self.metrics.add("smg_router_requests_total")
         try:
             prefill, decode = self._pick("prefill"), self._pick("decode")
-            handle = self._call(prefill, "/prefill", {"prompt": prompt})
+            handle = self._call(prefill, "/prefill", {"prompt": asked.prompt})
             work = {
                 "address": prefill.url,
                 "kv": handle["kv"],
                 "identity": handle["identity"],
-                "max_tokens": body.get("max_tokens", 16),
+                "max_tokens": asked.max_tokens,
             }
             done = self._call(decode, "/generate", work)
         except web.Reply:
@@ -175,7 +153,7 @@ class Router:
         self.clock.tell("request_done")
         meta = done["meta_info"]
         usage = {"prompt_tokens": meta["prompt_tokens"], "completion_tokens": meta["completion_tokens"]}
-        return str(done["text"]), {**usage, "total_tokens": sum(usage.values())}
+        return str(done["text"]), usage
 
     def _pick(self, kind: str) -> Worker:
         usable = [worker for worker in self.workers if worker.kind == kind and worker.usable()]

@@ -102,8 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def bind(port: int, routes: Routes, wait_s: float = 0.0) -> ThreadingHTTPServer:
-    """Bind 127.0.0.1:port, if need be after others let it go; the caller runs `serve_forever()`.
+def bind(host: str, port: int, routes: Routes, wait_s: float = 0.0) -> ThreadingHTTPServer:
+    """Bind host:port, if need be after others let it go; the caller runs `serve_forever()`.
 
     Raises: OSError when the port is taken.
     """
@@ -111,7 +111,7 @@ def bind(port: int, routes: Routes, wait_s: float = 0.0) -> ThreadingHTTPServer:
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            return _Server(("127.0.0.1", port), handler)
+            return _Server((host, port), handler)
         except OSError:
             if time.monotonic() >= deadline:
                 raise
