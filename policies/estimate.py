@@ -8,17 +8,21 @@ from statistics import median
 from policies.plan import Estimate
 
 
-def estimate(instances: Sequence[str], boots: Mapping[str, Sequence[float]]) -> Estimate | None:
-    """Seconds for a whole order: the sum over its instances of their median (and p90) from issue to healthy.
+def estimate(stages: Sequence[Sequence[str]], boots: Mapping[str, Sequence[float]]) -> Estimate | None:
+    """Seconds for a whole order: of each stage its longest median (and p90) from issue to healthy, stages added.
 
-    boots: seconds by instance (service@host). None as soon as one instance has no record. n is the smallest count.
+    stages: instances (service@host) that boot side by side. boots: seconds by instance. None as soon as one instance
+    has no record. n is the smallest count.
     """
-    records = [sorted(boots.get(i, ())) for i in instances]
-    if not records or any(not r for r in records):
+    records = {i: sorted(boots.get(i, ())) for stage in stages for i in stage}
+    if not records or any(not r for r in records.values()):
         return None
+    medians = {i: median(r) for i, r in records.items()}
     # Nearest-rank p90: with few records it is the slowest one seen, which is what a person wants to know.
-    p90 = sum(r[-(-9 * len(r) // 10) - 1] for r in records)
-    medians = tuple((instance, median(r)) for instance, r in zip(instances, records, strict=True))
+    p90 = {i: r[-(-9 * len(r) // 10) - 1] for i, r in records.items()}
     return Estimate(
-        median_s=sum(seconds for _, seconds in medians), p90_s=p90, n=min(len(r) for r in records), medians=medians
+        median_s=sum(max(medians[i] for i in stage) for stage in stages),
+        p90_s=sum(max(p90[i] for i in stage) for stage in stages),
+        n=min(len(r) for r in records.values()),
+        medians=tuple(medians.items()),
     )

@@ -13,7 +13,6 @@ from policies.decision import Decision, decide
 from policies.deploys.goal import deploy_goal, entry_of
 from policies.deploys.outlook import candidates
 from policies.deploys.strategy import Variable
-from policies.estimate import estimate
 from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.finding import Finding
@@ -105,7 +104,6 @@ class Planner:
             aim,
             facts,
             decision.findings,
-            estimate(aim.instances, recorded),
             recorded,
             states=self._states.of(facts),
             anyway=asked.actor.id if intent.anyway else None,
@@ -134,10 +132,8 @@ class Planner:
         )
         decision = decide(case)
         seconds = boots(self._ledger, fleet)
-        found = {order: estimate(instances_of(fleet, order), seconds) for order in aim.orders}
-        estimates = {order: one for order, one in found.items() if one is not None}
         states = self._working(facts, before)
-        planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, estimates, seconds, states)
+        planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, seconds, states)
         return self._outcome(planning, decision, facts, own)
 
     def _knob(self, asked: e.Asked, intent: KnobIntent, before: e.Planned | None) -> Outcome:
@@ -157,10 +153,8 @@ class Planner:
         case = replace(case, ticket=intent.ticket, standings=context.standings(case, today))
         decision = decide(case)
         recorded = boots(self._ledger, fleet)
-        orders = {order: estimate(instances_of(fleet, order), recorded) for order in aim.orders}
-        estimates = {order: found for order, found in orders.items() if found is not None}
         states = self._working(facts, before)
-        planning = plan_knob(fleet, aim, facts, decision.findings, estimates, boots=recorded, states=states)
+        planning = plan_knob(fleet, aim, facts, decision.findings, boots=recorded, states=states)
         outcome = self._outcome(planning, decision, facts, aim.instances)
         return replace(outcome, standings=context.told(case, [aim.value, *live.values()]), load=today.load)
 

@@ -51,7 +51,8 @@ def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
     variable = variable_of(fleet, plan)
     knob = fleet.knobs[plan.knob] if plan.knob is not None else None
     asked = [knob.env] if knob is not None else [] if variable is None else [variable.env]
-    seen = hosts.observe(plan.services, asked)
+    everywhere = dict.fromkeys((*plan.services, *(t.instance for t in plan.targets)))  # those left alone, too
+    seen = hosts.observe(tuple(everywhere), asked)
     if plan.deploy is not None:
         proofs = _versions(fleet, hosts, plan, plan.deploy, seen.units)
         lost = [i for i, p in proofs.items() if p.verdict != "live"]

@@ -13,6 +13,8 @@ from policies.evidence import Record
 from policies.fleet import Fleet
 from policies.plan import Estimate
 from policies.planning.steps import instances_of
+from policies.planning.turns import Changing
+from policies.planning.waves import Course, course
 from policies.suspicion import Claim, Standing, Suspicion
 from workers.boots import boots
 from workers.ledger import Ledger
@@ -137,8 +139,14 @@ class Suspicions:
         if known is None:
             return ()
         recorded = boots(self._ledger, self._fleet)
-        each = {order: instances_of(self._fleet, order) for order in known.restarts}
-        return tuple(Way(order, tuple(names), estimate(names, recorded)) for order, names in each.items())
+        changed = [i for service in known.on for i in self._fleet.instances(service)]
+        found: list[Way] = []
+        for order in known.restarts:
+            names = instances_of(self._fleet, order)
+            way = course(self._fleet, names, Changing(changed))
+            stages = [stage.instances for stage in way.do] if isinstance(way, Course) else [(name,) for name in names]
+            found.append(Way(order, names, estimate(stages, recorded)))
+        return tuple(found)
 
     def _beside(self, suspicion: Suspicion) -> tuple[Change, ...]:
         found: list[Change] = []

@@ -8,6 +8,7 @@ from bot.cards import deploys, evidence
 from bot.cards.kit import Block, Card, fenced, made, section
 from bot.cards.plan import undo_line, unique
 from bot.cards.story import Story, instance
+from bot.cards.waves import rolling_lines, wave_head
 from bot.markup import Markup
 from bot.messages import say, sentence
 from policies.plan import AdmitStep, DrainStep, Plan, RestartStep, Step, WriteStep
@@ -60,11 +61,15 @@ def _files(plans: list[Plan]) -> list[Block]:
 
 def _order(plan: Plan) -> list[Markup]:
     lines = [say("details.order", order=plan.order, digest=plan.digest)]
+    lines += rolling_lines(plan)
     for number, step in enumerate(plan.steps, start=1):
+        lines += wave_head(plan.steps, number - 1)
         lines += _step(number, step)
     no_way = say("details.no-undo") if plan.deploy is None else undo_line(plan)[0]
     lines.append(say("details.undo") if plan.undo else no_way)
-    lines += [say("details.undo-step", said=_step(number, step)[0]) for number, step in enumerate(plan.undo, start=1)]
+    for number, step in enumerate(plan.undo, start=1):
+        lines += wave_head(plan.undo, number - 1)
+        lines += [say("details.undo-step", said=said) for said in _step(number, step)[:1]]
     return lines
 
 

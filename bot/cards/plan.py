@@ -10,6 +10,7 @@ from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.load import left_running, load_lines
 from bot.cards.now import now_lines
 from bot.cards.story import Story, knob_of, path
+from bot.cards.waves import SAID_ABOVE, mixed_lines, wave_lines
 from bot.escape import mrkdwn
 from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
@@ -50,9 +51,17 @@ def plan_blocks(story: Story) -> list[Block]:
         return []
     blamed = blame_lines(planned.blame, plan.knob or "") if planned.blame is not None else []
     parts = [
-        [*now_lines(story, plan), *_worth(story, plan), *(sentence(finding) for finding in plan.contents)],
+        [
+            *now_lines(story, plan),
+            *mixed_lines(planned.plans),
+            *_worth(story, plan),
+            *(sentence(finding) for finding in plan.contents),
+        ],
         blamed,
-        [*(order_line(p) for p in planned.plans[:MOST_ORDERS]), *load_lines(unique(p.load for p in planned.plans))],
+        [
+            *(line for p in planned.plans[:MOST_ORDERS] for line in (order_line(p), *wave_lines(p))),
+            *load_lines(unique(p.load for p in planned.plans)),
+        ],
         _warnings(planned),
     ]
     return [section(*part) for part in parts if part]
@@ -121,6 +130,8 @@ def order_line(plan: Plan) -> Markup:
     """An order with its restarts; a duration only where restarts of all its instances were recorded."""
     told = path(plan)
     parts = [say("plan.order", order=plan.order, path=told) if told != plan.order else say("plan.restarts", path=told)]
+    if (waves := plan.steps[-1].wave) > 1:
+        parts.append(say("plan.waves", n=waves))
     if (took := plan.estimate) is not None:
         parts.append(say("plan.order-takes", median_s=took.median_s, p90_s=took.p90_s, n=took.n))
     return joined([*parts, *left_running(plan.load)])
@@ -155,7 +166,7 @@ def _needs(story: Story, planned: Planned) -> Markup:
 
 
 def _warnings(planned: Planned) -> list[Markup]:
-    found = unique(p.warnings for p in planned.plans)
+    found = [f for f in unique(p.warnings for p in planned.plans) if f.code not in SAID_ABOVE]
     told = [say("plan.warning", said=sentence(f)) for f in found[:MOST_WARNINGS]]
     left = len(found) - MOST_WARNINGS
     return [*told, say("plan.more-details", n=left)] if left > 0 else told

@@ -128,10 +128,19 @@ def knob_of(intent: Intent) -> str | None:
 
 
 def path(plan: Plan) -> str:
-    """`prefill → decode → router`: what is restarted, in order. Hosts are named where a service has several."""
-    restarts = [step for step in plan.steps if step.kind == "restart"]
-    several = len({(s.service, s.host) for s in restarts}) > len({s.service for s in restarts})
-    return " → ".join(instance(step) if several else step.service for step in restarts)
+    """`prefill → 3 decode → router`: what is restarted, how many of each; one of several replicas by its own name."""
+    by_service: dict[str, list[str]] = {}
+    for step in plan.steps:
+        if step.kind == "restart":
+            by_service.setdefault(step.service, []).append(instance(step))
+    replicas = {one.service for one in plan.rolling}
+
+    def name(service: str, names: list[str]) -> str:
+        if len(names) > 1:
+            return f"{len(names)} {service}"
+        return names[0] if service in replicas else service
+
+    return " → ".join(name(service, names) for service, names in by_service.items())
 
 
 def order_said(plan: Plan) -> Markup:

@@ -12,7 +12,6 @@ from policies.fleet_checks.table import Table
 from policies.fleet_checks.urls import check_url
 from policies.fleet_checks.values import is_empty
 
-ADDRESS = "{address}"
 most_replicas = 500  # of one service: as many as a list of a fleet file holds
 longest_watch_s = 3600.0  # the lease is renewed meanwhile, but nobody should wait longer for one replica
 longest_deadline_s = 1800.0  # Source: FACTS-serving 4.3, a router gives a stuck request up after 1800 s
@@ -59,7 +58,7 @@ def _condition(canary: Table, path: Path, node: yaml.Node) -> str:
 def read_drain(service: Table) -> Drain | None:
     """`drain:` of a service; None where there is none."""
     table = service.table("drain", ("router", "worker", "kind", "bootstrap_port", "deadline", "over"))
-    if table is None:
+    if table is None or not table.readable:
         return None
     table.need("router", "router: router")
     table.need("worker", 'worker: "http://{address}:30001"')
@@ -76,7 +75,7 @@ def read_drain(service: Table) -> Drain | None:
 def _worker(table: Table) -> str:
     """The url as it stands; `{address}` is put in for each instance later."""
     text = table.text("worker")
-    if not text or not check_url(table.reader.problems, table.at("worker"), text.replace(ADDRESS, "address")):
+    if not text or not check_url(table.reader.problems, table.at("worker"), text):
         return ""
     if text.rstrip("/").count("/") > 2 or "?" in text or "#" in text:
         table.reader.problems.add(

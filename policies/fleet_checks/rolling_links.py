@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from policies.addresses import ADDRESS
 from policies.causes.parsing import read_statement
 from policies.causes.scanning import Malformed
 from policies.causes.statement import metrics_of
 from policies.fleet import Drain, Fleet, Service
 from policies.fleet_checks.causes import check_statement
 from policies.fleet_checks.problems import Path, Problems, quote
-from policies.fleet_checks.rolling import ADDRESS
 
 
 def check_rolling(fleet: Fleet, problems: Problems) -> None:
@@ -90,6 +90,21 @@ def _check_drain(fleet: Fleet, service: Service, drain: Drain, path: Path, probl
             f"{quote(drain.router)} does not need {quote(service.name)}, so it sends no requests there, "
             "expected a service that does",
             f"add {service.name} to services.{drain.router}.needs, or name its router",
+        )
+    elif drain.router and fleet.services[drain.router].metrics is None:
+        problems.add(
+            (*path, "router"),
+            "drain.router_silent",
+            f"{quote(drain.router)} has no metrics url, and only those tell whether it uses a worker, expected one",
+            f'add metrics: {{url: "http://127.0.0.1:PORT/metrics", from: host}} to services.{drain.router}',
+        )
+    if service.metrics is None:
+        problems.add(
+            path,
+            "drain.no_metrics",
+            f"{quote(service.name)} has no metrics url, so nobody can tell when its last request has ended,"
+            " expected one",
+            f'add metrics: {{url: "http://127.0.0.1:PORT/metrics", from: host}} to services.{service.name}',
         )
     if drain.worker and ADDRESS not in drain.worker and len(service.on) > 1:
         problems.add(

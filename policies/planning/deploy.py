@@ -11,18 +11,25 @@ from policies.deploys.history import Deployment, good, standing_of
 from policies.deploys.outlook import candidates, outlook
 from policies.deploys.seen import Seen
 from policies.deploys.strategy import Releases
+from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import DeployPlan, Estimate, Plan, PruneStep, Step
+from policies.plan import DeployPlan, Plan, PruneStep, Step
+from policies.planning.availability import all_away
 from policies.planning.knob import Planning, unique, versions
+from policies.planning.mixed import mixed
 from policies.planning.moves import Move, move
 from policies.planning.steady import steady
-from policies.planning.steps import files, in_turn, instances_of, not_loaded
+from policies.planning.steps import files, in_turn, not_loaded
+from policies.planning.turns import Changing
+from policies.planning.waves import Course, course, not_offered, restarted, unrolled
 from policies.preflight import preflight, refused
 from policies.states.state import State
 
 Values = dict[str, str | int | float | None]
+NOT_KNOWN = "a version that is not known"
+ODD = frozenset({"deploy.version-unread", "deploy.version-differs"})
 MOST_SAID = 400  # characters of what a release says of itself
 
 
@@ -33,7 +40,6 @@ def plan_deploy(
     seen: Mapping[str, Seen],
     history: Sequence[Deployment],
     policy: tuple[Finding, ...],
-    estimates: Mapping[str, Estimate],
     boots: Mapping[str, Sequence[float]] | None = None,
     states: Mapping[str, State] | None = None,
 ) -> Planning:
@@ -51,54 +57,66 @@ def plan_deploy(
             moves[instance] = found
         else:
             refusals += found
-    touched = dict.fromkeys((*goal.instances, *(i for order in goal.orders for i in instances_of(fleet, order))))
+    settled = [i for i, one in moves.items() if one.settled]
+    ways = {order: restarted(fleet, order, goal.instances, settled, facts) for order in goal.orders}
+    touched = dict.fromkeys(i for way in ways.values() for i in way)
     refusals += [*_differ(goal, seen), *not_loaded(tuple(touched), facts)]
     refusals += refused(fleet, tuple(touched), facts, recorded)
     if refusals:
         return Planning((), tuple(refusals))
-    if all(one.settled for one in moves.values()):
+    if len(settled) == len(goal.instances):
         values: Values = {"service": goal.service, "ref": goal.ref, "instances": ", ".join(goal.instances)}
         return Planning((), (Finding(code="deploy.nothing-to-do", effect="note", values=values),))
-    warnings = (
-        *_marked(goal, history),
-        *_only_restarted(goal, moves),
-        *(f for m in moves.values() for f in m.findings),
-    )
+    about = Changing(goal.instances, settled, _odd(moves), all_away(facts, facts))
+    courses = {order: course(fleet, way, about) for order, way in ways.items()}
+    now = {i: one.version.now or one.target.now or NOT_KNOWN for i, one in moves.items()}
+    then = next(iter(moves.values())).version.then
     plans = tuple(
-        _plan(fleet, goal, order, facts, seen, history, moves).model_copy(
+        _plan(fleet, goal, order, way, facts, seen, history, moves).model_copy(
             update={
                 "policy": policy,
-                "estimate": estimates.get(order),
+                "estimate": estimate([stage.instances for stage in way.do], recorded),
                 "warnings": unique(
                     (
-                        *warnings,
-                        *preflight(
-                            fleet, instances_of(fleet, order), facts, recorded, goal.instances, states, reset=True
-                        ),
+                        *mixed(fleet, goal.instances, ways[order], now, then),
+                        *_marked(goal, history),
+                        *_only_restarted(goal, moves),
+                        *(f for m in moves.values() for f in m.findings),
+                        *way.warnings,
+                        *not_offered(courses),
+                        *preflight(fleet, ways[order], facts, recorded, goal.instances, states, reset=True),
                     )
                 ),
             }
         )
-        for order in goal.orders
+        for order, way in courses.items()
+        if isinstance(way, Course)
     )
-    return Planning(plans, ())
+    return Planning(plans, () if plans else unrolled(courses))
+
+
+def _odd(moves: Mapping[str, Move]) -> list[str]:
+    """Instances of which it was not read that they run the version that they should."""
+    return [i for i, one in moves.items() if ODD & {f.code for f in one.findings}]
 
 
 def _plan(
     fleet: Fleet,
     goal: DeployGoal,
     order: str,
+    way: Course,
     facts: Mapping[str, UnitFacts],
     seen: Mapping[str, Seen],
     history: Sequence[Deployment],
     moves: Mapping[str, Move],
 ) -> Plan:
-    instances = instances_of(fleet, order)
-    do = in_turn(fleet, instances, facts, {i: m.do for i, m in moves.items()}, {i: m.gates for i, m in moves.items()})
+    ordered = [i for stage in way.do for i in stage.instances]
+    changed = {i: one for i, one in moves.items() if i in ordered}
+    do = in_turn(fleet, way.do, facts, {i: m.do for i, m in changed.items()}, {i: m.gates for i, m in changed.items()})
     undo: tuple[Step, ...] = ()
-    if all(one.undo is not None for one in moves.values()) and any(one.do for one in moves.values()):
-        back = {i: m.undo or () for i, m in moves.items()}
-        undo = in_turn(fleet, instances, facts, back, {i: m.undo_gates for i, m in moves.items()})
+    if all(one.undo is not None for one in changed.values()) and any(one.do for one in changed.values()):
+        back = {i: m.undo or () for i, m in changed.items()}
+        undo = in_turn(fleet, way.undo, facts, back, {i: m.undo_gates for i, m in changed.items()})
     first = moves[goal.instances[0]]
     return Plan(
         order=order,
@@ -106,12 +124,12 @@ def _plan(
         knob=None,
         value=None,
         targets=tuple(moves[i].target for i in goal.instances),
-        steps=(*do, *_prunes(goal, facts, history, moves)),
+        steps=(*do, *_prunes(goal, facts, history, changed, way.do[-1].wave)),
         undo=undo,
-        files=(*files(instances, facts), *(m.manifest for m in moves.values() if m.manifest is not None)),
-        incarnations=tuple((i, steady(facts[i])) for i in instances),
+        files=(*files(ordered, facts), *(m.manifest for m in moves.values() if m.manifest is not None)),
+        incarnations=tuple((i, steady(facts[i])) for i in ordered),
         policy=(),
-        versions=versions([i for i in instances if i not in moves], facts),
+        versions=versions([i for i in ordered if i not in moves], facts),
         deploy=DeployPlan(
             word=goal.word,
             service=goal.service,
@@ -120,20 +138,27 @@ def _plan(
             versions=tuple(m.version for m in moves.values()),
         ),
         contents=(*_contents(goal, seen), *_outlook(goal, history, seen)),
+        rolling=way.rolling,
     )
 
 
 def _prunes(
-    goal: DeployGoal, facts: Mapping[str, UnitFacts], history: Sequence[Deployment], moves: Mapping[str, Move]
+    goal: DeployGoal,
+    facts: Mapping[str, UnitFacts],
+    history: Sequence[Deployment],
+    moves: Mapping[str, Move],
+    wave: int,
 ) -> list[PruneStep]:
-    """Old releases go when all is well, but never where a rollback would have to go."""
+    """Old releases go when all is well, behind the last wave, but never where a rollback would have to go."""
     strategy = goal.entry.strategy
     if not isinstance(strategy, Releases):
         return []
     before = [one.target.now for one in moves.values() if one.target.now is not None]
     protect = tuple(dict.fromkeys((goal.ref, *before, *(one.ref for one in good(history)[:2]))))
-    units = [facts[instance] for instance in goal.instances]
-    return [PruneStep(host=u.host, service=u.service, unit=u.unit, releases=strategy, protect=protect) for u in units]
+    return [
+        PruneStep(host=u.host, service=u.service, unit=u.unit, wave=wave, releases=strategy, protect=protect)
+        for u in (facts[instance] for instance in moves)
+    ]
 
 
 def _differ(goal: DeployGoal, seen: Mapping[str, Seen]) -> list[Finding]:

@@ -6,17 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.aftermath.version import own_version
+from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import Estimate, GateKind, Plan, Target
+from policies.plan import GateKind, Plan, Target
+from policies.planning.availability import all_away
 from policies.planning.goal import Goal
+from policies.planning.mixed import mixed
 from policies.planning.placement import Placement, effective_now, place
 from policies.planning.steady import steady
-from policies.planning.steps import files, instances_of, not_loaded, steps
+from policies.planning.steps import files, not_loaded, steps
+from policies.planning.turns import Changing
+from policies.planning.waves import Course, course, not_offered, restarted, unrolled
 from policies.preflight import preflight, refused
 from policies.preflight.managed import managed
 from policies.states.state import State
+
+UNSET = "unset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,6 @@ def plan_knob(
     goal: Goal,
     facts: Mapping[str, UnitFacts],
     policy: tuple[Finding, ...],
-    estimates: Mapping[str, Estimate],
     load: tuple[Finding, ...] = (),
     boots: Mapping[str, Sequence[float]] | None = None,
     states: Mapping[str, State] | None = None,
@@ -56,22 +62,28 @@ def plan_knob(
             surprises += managed(instance, facts[instance])
         else:
             placements[instance] = found
-    touched = dict.fromkeys((*goal.instances, *(i for order in goal.orders for i in instances_of(fleet, order))))
+    settled = [i for i, p in placements.items() if _settled(facts[i], goal, p)]
+    ways = {order: restarted(fleet, order, goal.instances, settled, facts) for order in goal.orders}
+    touched = dict.fromkeys(i for way in ways.values() for i in way)
     refusals += not_loaded(tuple(touched), facts)
     if again := refused(fleet, tuple(touched), facts, recorded):
         refusals += again
         surprises += preflight(fleet, tuple(touched), facts, recorded)
     if refusals:
         return Planning((), (*refusals, *surprises))
-    if all(_settled(facts[i], goal, placements[i]) for i in goal.instances):
+    if len(settled) == len(goal.instances):
         values: dict[str, str | int | float | None] = {
             "knob": goal.knob.name,
             "value": goal.value,
             "instances": ", ".join(goal.instances),
         }
         return Planning((), (Finding(code="plan.nothing-to-do", effect="note", values=values),))
+    other = {i: said for i in goal.instances if (said := _other_live(facts[i], placements[i].target))}
+    about = Changing(goal.instances, settled, other, all_away(facts, facts))
+    courses = {order: course(fleet, way, about) for order, way in ways.items()}
+    now = {i: _runs(unit, goal.knob.env) for i, unit in facts.items()}
     warnings = tuple(f for p in placements.values() for f in p.findings)
-    warnings = (*(f for i in goal.instances for f in _other_live(facts[i], placements[i].target)), *warnings)
+    warnings = (*(f for said in other.values() for f in said), *warnings)
     gates = {i: _value_gates(fleet, goal, facts[i]) for i in goal.instances}
     backwards = {i: Placement(p.after, p.before, p.target, ()) for i, p in placements.items()}
     plans = tuple(
@@ -81,25 +93,30 @@ def plan_knob(
             knob=goal.knob.name,
             value=goal.value,
             targets=tuple(placements[i].target for i in goal.instances),
-            steps=steps(fleet, instances_of(fleet, order), facts, placements, gates),
-            undo=steps(fleet, instances_of(fleet, order), facts, backwards, gates),
-            files=files(instances_of(fleet, order), facts),
-            incarnations=tuple((i, steady(facts[i])) for i in instances_of(fleet, order)),
+            steps=steps(fleet, way.do, facts, placements, gates),
+            undo=steps(fleet, way.undo, facts, backwards, gates),
+            files=files(ways[order], facts),
+            incarnations=tuple((i, steady(facts[i])) for i in ways[order]),
             policy=policy,
             warnings=unique(
                 (
                     *goal.notes,
-                    *preflight(fleet, instances_of(fleet, order), facts, recorded, goal.instances, states, reset=True),
+                    *mixed(fleet, goal.instances, ways[order], now, goal.value or UNSET),
+                    *way.warnings,
+                    *not_offered(courses),
+                    *preflight(fleet, ways[order], facts, recorded, goal.instances, states, reset=True),
                     *warnings,
                 )
             ),
             load=load,
-            versions=versions(instances_of(fleet, order), facts),
-            estimate=estimates.get(order),
+            versions=versions(ways[order], facts),
+            estimate=estimate([stage.instances for stage in way.do], recorded),
+            rolling=way.rolling,
         )
-        for order in goal.orders
+        for order, way in courses.items()
+        if isinstance(way, Course)
     )
-    return Planning(plans, ())
+    return Planning(plans, () if plans else unrolled(courses))
 
 
 def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -125,6 +142,14 @@ def _settled(facts: UnitFacts, goal: Goal, placement: Placement) -> bool:
     if main is None:
         return False
     return main.answer == "absent" if goal.value is None else (main.answer, main.value) == ("present", goal.value)
+
+
+def _runs(unit: UnitFacts, variable: str) -> str:
+    """The value that the main process has; what the files give where that could not be read."""
+    main = next((p for p in unit.processes if p.main and p.variable == variable), None)
+    if main is None or main.answer not in {"present", "absent"}:
+        return effective_now(unit, variable).value or UNSET
+    return main.value or UNSET
 
 
 def _other_live(unit: UnitFacts, target: Target) -> tuple[Finding, ...]:

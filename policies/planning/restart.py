@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Restart
-from policies.plan import Estimate, Plan
+from policies.plan import Plan
+from policies.planning.availability import all_away
 from policies.planning.knob import Planning, versions
 from policies.planning.steady import steady
 from policies.planning.steps import files, instances_of, not_loaded, steps
+from policies.planning.turns import Changing
+from policies.planning.waves import Course, course
 from policies.preflight import preflight, refused
 from policies.states.state import State
 
@@ -28,7 +32,8 @@ class RestartGoal:
 def restart_goal(intent: Restart, fleet: Fleet) -> RestartGoal | Finding:
     """What a scope comes down to: a service, the services of a host, or one instance; sorted by what needs what.
 
-    With an order (`via ORDER`) that whole order is restarted, and the scope must be in it.
+    With an order (`via ORDER`) that whole order is restarted, and the scope must be in it; of a service that the scope
+    names in part, only that part.
     """
     chosen = _chosen(intent.scope, fleet)
     if isinstance(chosen, Finding):
@@ -42,7 +47,8 @@ def restart_goal(intent: Restart, fleet: Fleet) -> RestartGoal | Finding:
     if not set(chosen) <= set(ordered):
         values = {"order": intent.order, "scope": intent.scope, "services": ", ".join(fleet.restarts[intent.order])}
         return Finding(code="plan.scope-not-in-order", effect="refuse", values=values)
-    return RestartGoal(intent.order, ordered)
+    services = {i.split("@")[0] for i in chosen}
+    return RestartGoal(intent.order, tuple(i for i in ordered if i in chosen or i.split("@")[0] not in services))
 
 
 def _chosen(scope: str, fleet: Fleet) -> tuple[str, ...] | Finding:
@@ -66,7 +72,6 @@ def plan_restart(
     goal: RestartGoal,
     facts: Mapping[str, UnitFacts],
     policy: tuple[Finding, ...],
-    estimate: Estimate | None,
     boots: Mapping[str, Sequence[float]] | None = None,
     states: Mapping[str, State] | None = None,
     anyway: str | None = None,
@@ -84,19 +89,23 @@ def plan_restart(
     ]
     if refusals:
         return Planning((), (*refusals, *warnings))
+    way = course(fleet, goal.instances, Changing(away=all_away(facts, facts)))
+    if not isinstance(way, Course):
+        return Planning((), (*way, *warnings))
     plan = Plan(
         order=goal.order,
         fleet_sha256=fleet.sha256,
         knob=None,
         value=None,
         targets=(),
-        steps=steps(fleet, goal.instances, facts, {}, {}),
+        steps=steps(fleet, way.do, facts, {}, {}),
         undo=(),
         files=files(goal.instances, facts),
         incarnations=tuple((i, steady(facts[i])) for i in goal.instances),
         policy=policy,
-        warnings=warnings,
+        warnings=(*way.warnings, *warnings),
         versions=versions(goal.instances, facts),
-        estimate=estimate,
+        estimate=estimate([stage.instances for stage in way.do], recorded),
+        rolling=way.rolling,
     )
     return Planning((plan,), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from policies.facts import UnitFacts
 from policies.finding import Finding
@@ -10,6 +11,7 @@ from policies.fleet import Fleet
 from policies.plan import FileState, GateKind, RestartStep, Step, WriteStep
 from policies.planning.placement import Placement
 from policies.planning.steady import steady
+from policies.planning.waves import Stage
 
 LIFE: tuple[GateKind, ...] = ("incarnation", "port", "health")
 
@@ -21,17 +23,17 @@ def instances_of(fleet: Fleet, order: str) -> tuple[str, ...]:
 
 def steps(
     fleet: Fleet,
-    instances: Sequence[str],
+    stages: Sequence[Stage],
     facts: Mapping[str, UnitFacts],
     placements: Mapping[str, Placement],
     value_gates: Mapping[str, tuple[GateKind, ...]],
 ) -> tuple[Step, ...]:
-    """Writes and restarts, one instance after the other; the last gate is the canary where one reaches what is touched.
+    """Writes and restarts, one stage after the other; the last gate is the canary where one reaches what is touched.
 
     placements: the drop-ins that change. value_gates: further gates of the instances whose value changes.
     """
     writes = {i: (write(facts[i], p),) for i, p in placements.items() if p.before != p.after}
-    return in_turn(fleet, instances, facts, writes, value_gates)
+    return in_turn(fleet, stages, facts, writes, value_gates)
 
 
 def write(unit: UnitFacts, placement: Placement) -> WriteStep:
@@ -48,23 +50,26 @@ def write(unit: UnitFacts, placement: Placement) -> WriteStep:
 
 def in_turn(
     fleet: Fleet,
-    instances: Sequence[str],
+    stages: Sequence[Stage],
     facts: Mapping[str, UnitFacts],
     before: Mapping[str, tuple[Step, ...]],
     own_gates: Mapping[str, tuple[GateKind, ...]],
 ) -> tuple[Step, ...]:
-    """What is done before an instance's restart, then the restart with its gates; one instance after the other.
+    """Of each stage, what is done before the restarts, then the restarts with their gates; one stage after the other.
 
-    own_gates: further gates of the instances in which something changes. The last gate of all is the canary.
+    own_gates: further gates of the instances in which something changes. The last gate of each wave is the canary.
     """
     made: list[Step] = []
-    for instance in instances:
-        made += before.get(instance, ())
-        made.append(_restart(fleet, facts[instance], own_gates.get(instance)))
-    touched = tuple(facts[i].service for i in instances)
-    canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, touched)]
-    if canaried and isinstance(made[-1], RestartStep):
-        made[-1] = made[-1].model_copy(update={"gates": (*made[-1].gates, "canary")})
+    for number, wave in groupby(stages, key=lambda stage: stage.wave):
+        here: list[Step] = []
+        for stage in wave:
+            here += [step for i in stage.instances for step in before.get(i, ())]
+            here += [_restart(fleet, facts[i], own_gates.get(i)) for i in stage.instances]
+        touched = tuple(dict.fromkeys(step.service for step in here))
+        canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, touched)]
+        if canaried and isinstance(here[-1], RestartStep):
+            here[-1] = here[-1].model_copy(update={"gates": (*here[-1].gates, "canary")})
+        made += (step.model_copy(update={"wave": number}) for step in here)
     return tuple(made)
 
 

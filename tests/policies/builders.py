@@ -168,7 +168,7 @@ def goal_of(of: Fleet, value: str | None = "512", **changes: Any) -> Goal:
 
 def planning(of: Fleet, seen: Mapping[str, UnitFacts], value: str | None = "512", **changes: Any) -> Planning:
     """What comes of setting TARGET_CTAS to `value`."""
-    return plan_knob(of, goal_of(of, value, **changes), seen, (), {})
+    return plan_knob(of, goal_of(of, value, **changes), seen, ())
 
 
 @cache

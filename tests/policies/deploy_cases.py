@@ -155,7 +155,7 @@ def planned(case: Case) -> tuple[Fleet, DeployGoal | None, Planning]:
         return fleet, None, Planning((), (goal,))
     refs = [*dict.fromkeys((goal.ref, *(one.ref for one in candidates(past, goal.ref))))]
     seen = {i: seen_of(case, i, refs) for i in instances}
-    return fleet, goal, plan_deploy(fleet, goal, facts_of(case, fleet), seen, past, (), {})
+    return fleet, goal, plan_deploy(fleet, goal, facts_of(case, fleet), seen, past, ())
 
 
 def told(step: Step) -> str:

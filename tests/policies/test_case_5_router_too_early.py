@@ -55,7 +55,7 @@ def test_prefill_comes_first_and_nothing_later_is_reached_before_its_gate() -> N
     fleet = b.fleet()
     goal = restart_goal(Restart(scope="gpu1", order="co-restart"), fleet)
     assert isinstance(goal, RestartGoal)
-    (plan,) = plan_restart(fleet, goal, b.facts(fleet), (), None).plans
+    (plan,) = plan_restart(fleet, goal, b.facts(fleet), ()).plans
     steps = [(s.service, s.gates) for s in plan.steps if isinstance(s, RestartStep)]
     assert [service for service, _ in steps] == ["prefill", "decode", "router"]
     assert steps[-1][1] == ("incarnation", "port", "health", "canary")

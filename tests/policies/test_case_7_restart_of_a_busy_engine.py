@@ -39,7 +39,7 @@ def planned(
     answers = (b.answer(health, id="health", took_s=took_s),)
     facts = b.facts(FLEET, prefill=b.unit(PREFILL, http=answers))
     states = {PREFILL: found} if found is not None else {}
-    return plan_restart(FLEET, RestartGoal("prefill", (PREFILL,)), facts, (), None, states=states, anyway=anyway)
+    return plan_restart(FLEET, RestartGoal("prefill", (PREFILL,)), facts, (), states=states, anyway=anyway)
 
 
 def found(planning: Planning, code: str) -> Finding:
@@ -123,7 +123,7 @@ DEPLOY = {"ref": "v2", "order": "decode-only"}
 def knob_warnings(found: State, health: int) -> list[Finding]:
     """Of a knob change that restarts prefill and decode, with that state of decode."""
     facts = b.facts(FLEET, decode=b.unit(DECODE, http=(b.answer(health, id="health", took_s=20.0),)))
-    plans = plan_knob(FLEET, b.goal_of(FLEET), facts, (), {}, states={DECODE: found}).plans
+    plans = plan_knob(FLEET, b.goal_of(FLEET), facts, (), states={DECODE: found}).plans
     assert [plan.order for plan in plans] == ["co-restart", "decode-only"]
     return [next(f for f in plan.warnings if f.values.get("instance") == DECODE) for plan in plans]
 

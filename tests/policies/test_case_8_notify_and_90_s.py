@@ -38,7 +38,7 @@ def planned(decode: UnitFacts, boots: list[float] | None = None) -> Planning:
     """The plans of a change on it."""
     recorded = {"decode@gpu1": CASE["boots"] if boots is None else boots}
     goal = b.goal_of(FLEET)
-    return plan_knob(FLEET, goal, b.facts(FLEET, decode=decode), (), {}, boots=recorded)
+    return plan_knob(FLEET, goal, b.facts(FLEET, decode=decode), (), boots=recorded)
 
 
 def test_the_plan_warns_before_anything_is_restarted() -> None:

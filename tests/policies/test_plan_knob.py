@@ -27,6 +27,12 @@ def told(step: Step) -> str:
     return f"restart {step.service}@{step.host}{changed}: {' '.join(step.gates)}"
 
 
+def without_wave(step: Step) -> Step:
+    """A step with its gates but the canary: that one is behind the last restart of a wave."""
+    gates = tuple(gate for gate in step.gates if gate != "canary")
+    return step.model_copy(update={"wave": 1, "gates": gates})
+
+
 def planned(case: Mapping[str, Any]) -> tuple[Fleet, dict[str, UnitFacts], Planning]:
     """Fleet, facts and planning of a golden case."""
     reported = {"reported": {"path": case["reported"]}} if "reported" in case else {}
@@ -56,14 +62,17 @@ def test_the_steps_and_gates_of_an_order(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", STEPS, ids=b.ids(STEPS))
 def test_the_undo_is_the_same_way_with_the_texts_turned_around(case: dict[str, Any]) -> None:
     (plan,) = planned(case)[2].plans
-    assert [told(step) for step in plan.undo] == case["steps"]
-    for do, undo in zip(plan.steps, plan.undo, strict=True):
+    assert [told(step) for step in plan.undo] == case.get("undo", case["steps"])
+    done = {(step.kind, step.service, step.host): step for step in plan.steps}
+    for undo in plan.undo:
+        do = done.pop((undo.kind, undo.service, undo.host))
         if isinstance(do, WriteStep):
             assert isinstance(undo, WriteStep)
             assert (undo.path, undo.before, undo.text) == (do.path, do.text, do.before)
             assert do.before != do.text
         else:
-            assert undo == do
+            assert without_wave(undo) == without_wave(do)
+    assert done == {}
 
 
 @pytest.mark.parametrize("case", STEPS, ids=b.ids(STEPS))
@@ -71,6 +80,8 @@ def test_a_plan_names_every_file_that_was_read_or_will_be_written_and_every_life
     fleet, seen, planning = planned(case)
     (plan,) = planning.plans
     instances = [i for service in fleet.restarts[plan.order] for i in fleet.instances(service)]
+    if "instances" in case:
+        instances = case["instances"]
     known = {(f.host, f.path): (f.sha256, f.mode) for f in plan.files}
     for instance in instances:
         unit = seen[instance]

@@ -28,7 +28,7 @@ def refusal(scope: str, order: str | None = None) -> str:
 
 
 def plan_of(scope: str, order: str | None = None) -> Plan:
-    (plan,) = plan_restart(TWO, aim(scope, order), b.facts(TWO), (), None).plans
+    (plan,) = plan_restart(TWO, aim(scope, order), b.facts(TWO), ()).plans
     return plan
 
 
@@ -84,8 +84,8 @@ def test_the_digest_is_of_the_lives_that_it_ends() -> None:
     plan = plan_of("decode")
     facts = b.facts(TWO)
     other = {**facts, "decode@gpu1": facts["decode@gpu1"].model_copy(update={"incarnation": b.life(77)})}
-    (again,) = plan_restart(TWO, aim("decode"), b.facts(TWO), (), None).plans
-    (moved,) = plan_restart(TWO, aim("decode"), other, (), None).plans
+    (again,) = plan_restart(TWO, aim("decode"), b.facts(TWO), ()).plans
+    (moved,) = plan_restart(TWO, aim("decode"), other, ()).plans
     assert plan.digest == again.digest != moved.digest
 
 
