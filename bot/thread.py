@@ -7,7 +7,7 @@ done) has no line; the card shows it.
 from __future__ import annotations
 
 from bot import lines
-from bot.cards import deploys
+from bot.cards import deploys, rolling
 from bot.cards.blame import blame_lines
 from bot.cards.kit import cut
 from bot.cards.plan import mentions
@@ -200,9 +200,12 @@ def _undoes(story: Story) -> bool:
 
 def _gate_named(story: Story, findings: tuple[Finding, ...]) -> Markup | None:
     """The gate whose failure is this reason, where the line before has told it in full."""
-    failed = next((x.event for x in reversed(story.entries) if isinstance(x.event, e.GateFailed)), None)
+    kinds = (e.GateFailed, e.CanaryFailed)
+    failed = next((x.event for x in reversed(story.entries) if isinstance(x.event, kinds)), None)
     if failed is None or failed.verdict.findings != findings:
         return None
+    if isinstance(failed, e.CanaryFailed):
+        return say("canary.named", instances=", ".join(failed.instances))
     return say("step.gate-named", instance=failed.instance, gate=failed.gate)
 
 
@@ -255,6 +258,9 @@ TABLE: dict[str, lines.Line] = {
     "keep_chosen": lines.to(lines.by("step.kept")),
     "held": lines.to(_held),
     "unknown": lines.why("step.unknown"),
+    "canary_started": rolling.started,
+    "canary_passed": rolling.passed,
+    "canary_failed": rolling.failed,
     "proved": _proved,
     "bake_started": _bake_started,
     "probed": _probed,

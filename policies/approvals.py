@@ -16,6 +16,7 @@ from policies.intents import Act, Actor
 ASK_AGAIN = frozenset(
     {
         "hold.host-silent",
+        "hold.floor",
         "hold.host-refused",
         "host.key-refused",
         "hold.device-held",
@@ -121,7 +122,7 @@ def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
 
 def may_retry(change: Change) -> bool:
     """A gate failed and can be looked at again, or a host did not say how things stand and can be asked again."""
-    if change.failed_gate is not None:
+    if change.failed_gate is not None or change.canary_failed is not None:
         return True
     return isinstance(change.last, Held) and any(finding.code in ASK_AGAIN for finding in change.last.findings)
 

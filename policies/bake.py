@@ -95,5 +95,8 @@ def _life(instance: str, then: BakeReading, seen: BakeReading) -> list[Finding]:
         return [Finding(code="bake.not-active", effect="refuse", values=values)]
     if seen.incarnation != then.incarnation:
         pids = {"old_pid": then.incarnation.main_pid, "new_pid": seen.incarnation.main_pid}
-        return [Finding(code="bake.restarted", effect="refuse", values={**values, **pids})]
+        # a count that grew says that systemd itself started it again
+        crashed = (seen.n_restarts or 0) > (then.n_restarts or 0)
+        code = "bake.crashed" if crashed else "bake.restarted"
+        return [Finding(code=code, effect="refuse", values={**values, **pids, "restarts": seen.n_restarts})]
     return []

@@ -59,6 +59,9 @@ TABLE: dict[tuple[State, str], State] = {
     ("running", "step_done"): "running",
     ("running", "gate_passed"): "running",
     ("running", "gate_failed"): "running",
+    ("running", "canary_started"): "running",
+    ("running", "canary_passed"): "running",
+    ("running", "canary_failed"): "running",
     ("running", "proved"): "running",
     ("running", "bake_started"): "running",
     ("running", "probed"): "running",
@@ -140,6 +143,9 @@ class Change:
     undo_reason: e.UndoStarted | None = None
     abort: Actor | None = None
     failed_gate: e.GateFailed | None = None
+    canary: e.CanaryStarted | None = None  # the watch of the first wave
+    canary_passed: bool = False
+    canary_failed: e.CanaryFailed | None = None
     proved: e.Proved | None = None
     bake: e.BakeStarted | None = None
     baked: bool = False
@@ -215,11 +221,18 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
         return replace(change, abort=event.actor)
     if isinstance(event, (e.UndoStarted, e.UndoAsked)):
         reason = event if isinstance(event, e.UndoStarted) else change.undo_reason
-        return replace(change, undoing=True, undo_reason=reason, failed_gate=None)
+        return replace(change, undoing=True, undo_reason=reason, failed_gate=None, canary_failed=None)
     if isinstance(event, e.RetryAsked):
-        return replace(change, failed_gate=None)
+        again = replace(change, failed_gate=None, canary_failed=None)
+        return again if change.canary_passed else replace(again, canary=None)  # watched anew
     if isinstance(event, e.GateFailed):
         return replace(change, failed_gate=event)
+    if isinstance(event, e.CanaryStarted):
+        return replace(change, canary=event)
+    if isinstance(event, e.CanaryPassed):
+        return replace(change, canary_passed=True)
+    if isinstance(event, e.CanaryFailed):
+        return replace(change, canary_failed=event)
     if isinstance(event, e.Proved):
         return replace(change, proved=event)
     if isinstance(event, e.BakeStarted):

@@ -7,21 +7,29 @@ from collections.abc import Iterable
 from policies.change import Change
 from policies.events import Part
 from policies.finding import Finding
-from policies.plan import Plan, RestartStep
+from policies.plan import Plan, RestartStep, Step
 
 # Somebody else's doing: never answered by a restart of ours
-FOREIGN = frozenset({"gate.port.foreign", "gate.port.older", "gate.incarnation.other", "gate.device-held"})
+FOREIGN = frozenset(
+    {"gate.port.foreign", "gate.port.older", "gate.incarnation.other", "gate.device-held", "bake.restarted"}
+)
 FORESEEN = frozenset({"gate.timeout-foreseen"})  # an undo would end alike
 
 
-def undoes_itself(change: Change, step: RestartStep, part: Part, answer: str, findings: Iterable[Finding]) -> bool:
+def undoes_itself(change: Change, part: Part, answer: str, findings: Iterable[Finding], *, changed: bool) -> bool:
     """Only when the service whose value or version changed fails its own gate, and there is a way back.
 
     A person who asked to abort has decided. Where somebody else acts on the unit, undoing would be a fight.
     """
     foreign = any(f.code in FOREIGN | FORESEEN for f in findings)
-    own = step.changed and answer == "fail" and change.plan is not None and bool(change.plan.undo)
+    own = changed and answer == "fail" and change.plan is not None and bool(change.plan.undo)
     return part == "do" and not foreign and (own or change.abort is not None)
+
+
+def is_changed(plan: Plan, step: Step) -> bool:
+    """Whether the value or version changes in the instance of a step."""
+    restarts = (s for s in plan.steps if isinstance(s, RestartStep))
+    return any(s.changed for s in restarts if (s.service, s.host) == (step.service, step.host))
 
 
 def undone(plan: Plan) -> Finding:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from policies import events as e
 from policies.bake import judge, measured, reading
@@ -16,13 +17,25 @@ MOST_PAUSE_S = 5.0
 LOOKS = 4  # at least so many in a short watch
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a watch found. missed: its last look failed, so that nothing is known of its end."""
+
+    against: tuple[Finding, ...] = ()
+    missed: Finding | None = None
+
+
+def look(hosts: Hosts, instances: Sequence[str]) -> dict[str, e.BakeReading]:
+    """One look at each. Raises: HostUnreachable, HostAnswerLost."""
+    return {name: reading(unit) for name, unit in hosts.observe(instances, []).units.items()}
+
+
 def begin(hosts: Hosts, plan: Plan, until: float) -> e.BakeStarted:
     """The readings that later ones are compared with. until: epoch seconds of our clock.
 
     Raises: HostUnreachable, HostAnswerLost.
     """
-    units = hosts.observe(plan.services, []).units
-    return e.BakeStarted(until=until, readings={name: reading(unit) for name, unit in units.items()})
+    return e.BakeStarted(until=until, readings=look(hosts, plan.services))
 
 
 def watch(
@@ -35,24 +48,42 @@ def watch(
     """Watch until `started.until`: the event that ends it well, or what speaks against the change.
 
     `check` is asked before every look: False ends the watch without a verdict (as if nothing spoke against it yet).
-    A host that cannot be asked is asked again; when the last look failed, that is said and is no pass.
     """
-    pause_s = min(MOST_PAUSE_S, max(0.05, (started.until - clock()) / LOOKS))
-    missed: Finding | None = None
+    settled = settle(hosts, plan.services, started.readings, started.until, clock, check)
+    if settled is None:
+        return ()
+    if settled.missed is not None:
+        return (settled.missed,)
+    return settled.against or e.Baked(findings=measured(started.readings))
+
+
+def settle(
+    hosts: Hosts,
+    instances: Sequence[str],
+    readings: Mapping[str, e.BakeReading],
+    until: float,
+    clock: Callable[[], float],
+    check: Callable[[], bool],
+) -> Settled | None:
+    """Look again and again until the time is over or something speaks against the change.
+
+    `check` is asked before every look: False ends the watch, None then. A host that cannot be asked is asked again;
+    when the last look failed, that is said and is no pass. Units: until is epoch seconds of our clock.
+    """
+    pause_s = min(MOST_PAUSE_S, max(0.05, (until - clock()) / LOOKS))
     while True:
         if not check():
-            return ()
+            return None
+        missed: Finding | None = None
         try:
-            units = hosts.observe(plan.services, []).units
+            bad = judge(readings, look(hosts, instances))
         except (HostUnreachable, HostAnswerLost) as error:
             values: dict[str, str | int | float | None] = {"error": error.message}
             missed = Finding(code="bake.not-observed", effect="refuse", values=values)
         else:
-            missed = None
-            bad = judge(started.readings, {name: reading(unit) for name, unit in units.items()})
             if bad:
-                return bad
-        left_s = started.until - clock()
+                return Settled(bad)
+        left_s = until - clock()
         if left_s <= 0:
-            return (missed,) if missed is not None else e.Baked(findings=measured(started.readings))
+            return Settled(missed=missed)
         time.sleep(min(pause_s, left_s))

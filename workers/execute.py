@@ -5,27 +5,30 @@ Everything that was recorded is where a successor goes on: this module keeps no 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from policies import events as e
-from policies.change import Change, IllegalTransition, apply
-from policies.errors import LeaseLost, LedgerConflict, StoreUnavailable
-from policies.finding import Finding
-from policies.plan import Plan, RestartStep, Step
-from policies.stages import next_step, unsettled
+from policies.canaries import watches_due
+from policies.change import Change, IllegalTransition
+from policies.errors import LeaseLost, StoreUnavailable
+from policies.finding import Finding, Verdict
+from policies.plan import CanaryWatch, RestartStep, Step
+from policies.stages import next_step, stage_of, unsettled
 from policies.undoing import no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
 from workers.aims import aim_of, version_of
 from workers.bake import begin, watch
+from workers.canaries import Canaries
+from workers.course import Course, Stop
+from workers.floor import Floor
 from workers.gatekeeper import Gatekeeper
 from workers.issued import told
 from workers.lease import Held as Lease
-from workers.patience import Patient
 from workers.probing import Probing
 from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 LOG = structlog.get_logger(__name__)
-
-
-class Stop(Exception):  # not an error: the run is over, and what ended it is recorded
-    """Raised inside a run after its last event was recorded."""
 
 
 def execute(wiring: Wiring, change_id: str) -> None:
@@ -65,15 +64,13 @@ def execute(wiring: Wiring, change_id: str) -> None:
         lease.release()
 
 
-class Run:
+class Run(Course):
     """One worker's turn at one change."""
 
     def __init__(self, wiring: Wiring, change: Change, lease: Lease) -> None:
-        self.w = wiring
-        self.change = change
-        self.lease = lease
-        self.ledger = Patient(wiring.ledger, lease)
+        super().__init__(wiring, change, lease)
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
+        self.floor = Floor(wiring.fleet, wiring.hosts, lease.check)
         self.probing = Probing(wiring, self.gates)
         turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
         first = turns[0].tokens if turns else lease.tokens
@@ -97,53 +94,14 @@ class Run:
             while not self.change.ended:
                 self._abort_if_asked()
                 index = next_step(self.change, well=self.well)
-                if index is None:
+                if watches := watches_due(self.change, index):
+                    self._canary(watches)
+                elif index is None:
                     self._finish()
                 else:
                     self._step(index)
         except Undecided as undecided:
             raise self.hold(*undecided.findings) from undecided
-
-    @property
-    def plan(self) -> Plan:
-        """The approved plan; a run is only ever made for a change that has one."""
-        plan = self.change.plan
-        if plan is None:
-            raise RuntimeError(f"{self.change.id} is being executed without a plan")
-        return plan
-
-    def record(self, event: e.Event, *, unless_abort: bool = False) -> bool:
-        """Append, while the lease holds; when others appended meanwhile (a click), on top of theirs.
-
-        unless_abort: not when an abort came in the last moment; False then, and nothing was recorded.
-        Raises: LeaseLost, IllegalTransition (theirs ended or held the change: nothing more may happen).
-        """
-        while True:
-            apply(self.change, event, self.w.clock())
-            try:
-                self.ledger.append(self.change, event)
-            except LedgerConflict:
-                self.change = self.ledger.load(self.change.id)
-                if unless_abort and self.change.abort is not None and not self.change.undoing:
-                    return False
-                continue
-            self.change = self.ledger.load(self.change.id)
-            with suppress(StoreUnavailable):  # the narrator looks for what was not rung for
-                self.w.doorbell.ring("narrate", "draw", self.change.id)
-            return True
-
-    def end(self, event: e.Event) -> Stop:
-        """Record the event that ends this run."""
-        self.record(event)
-        return Stop()
-
-    def hold(self, *findings: Finding) -> Stop:
-        """Stop here and wait for a person."""
-        return self.end(e.Held(findings=findings))
-
-    def _unknown(self, finding: Finding) -> None:
-        if self.change.state != "unknown":
-            self.record(e.Unknown(findings=(finding,)))
 
     def _recheck(self) -> None:
         event = recheck(self.w, self.change)
@@ -189,6 +147,8 @@ class Run:
         again = self.change.progress.started == index
         if not again:
             self.w.recorder.before_step(self.plan.services)
+        if low := self.floor.below(self.change, self.plan, stage_of(self.change, index)):
+            raise self.hold(*low)
         if part == "do" and self.change.progress.started is None:
             self.acts.must_be_free(self.w.fleet, self.plan, step)
         if not again:
@@ -202,7 +162,7 @@ class Run:
         failed = self.change.failed_gate
         if failed is not None and (failed.part, failed.index) == (part, index):
             # the worker that recorded it ended before it was answered
-            self._after_failure(step, part, failed.verdict.answer, failed.verdict.findings)
+            self._answer(failed.verdict, part, changed=step.changed)
             return
         issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
@@ -217,13 +177,29 @@ class Run:
                 continue
             verdict = Aftermath(self.w.fleet, self.w.hosts).told(self.plan, step, issued, aim, answer)
             self.record(e.GateFailed.model_validate({**common, "verdict": verdict}))
-            self._after_failure(step, part, verdict.answer, verdict.findings)
+            self._answer(verdict, part, changed=step.changed)
 
-    def _after_failure(self, step: RestartStep, part: e.Part, answer: str, findings: tuple[Finding, ...]) -> None:
-        if undoes_itself(self.change, step, part, answer, findings):
-            self.record(e.UndoStarted(actor=self.change.abort, findings=findings))
+    def _answer(self, verdict: Verdict, part: e.Part, *, changed: bool) -> None:
+        """What follows from a gate or a canary that did not pass."""
+        if undoes_itself(self.change, part, verdict.answer, verdict.findings, changed=changed):
+            self.record(e.UndoStarted(actor=self.change.abort, findings=verdict.findings))
             return
-        raise self.hold(*findings)
+        raise self.hold(*verdict.findings)
+
+    def _canary(self, watches: Sequence[CanaryWatch]) -> None:
+        """Watch and judge the replica that went first; a successor goes on with the watch that was begun."""
+        failed = self.change.canary_failed
+        if failed is not None:
+            self._answer(failed.verdict, "do", changed=True)
+            return
+        canaries = Canaries(self.w, watches)
+        first = next(step for step in self.plan.steps if instance(step) == watches[0].instance)
+        if self.change.canary is None:
+            self.record(self.acts.ask(first, canaries.begin), unless_abort=True)
+            return
+        ended = canaries.watch(self.change.canary, self._goes_on)
+        if ended is not None:
+            self.record(ended, unless_abort=True)
 
     def _finish(self) -> None:
         change, plan = self.change, self.plan

@@ -14,6 +14,10 @@ SENTENCES: dict[str, str] = {
         "{instance} was restarted while it was watched: pid {old_pid} is now {new_pid} (result {result});"
         " clawback did not do that"
     ),
+    "bake.crashed": (
+        "{instance} ended while it was watched and systemd started it again: pid {old_pid} is now {new_pid}"
+        " (result {result}, {restarts} automatic restarts)"
+    ),
     "bake.not-observed": "the last look of the watch failed: {error}; nothing is known of the end of it",
     "plan.no-such-restart-order": "there is no restart order {order:code}, expected one of {orders}",
     "plan.scope-not-in-order": "{scope:code} is not restarted by {order:code}, which restarts {services}",

@@ -34,6 +34,7 @@ from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, i
 from policies.events.locks import Confirmed, Locked, RollbackLock, Unlocked
 from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
+from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted, Required
 from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
@@ -61,6 +62,9 @@ __all__ = (
     "BakeReading",
     "BakeStarted",
     "Baked",
+    "CanaryFailed",
+    "CanaryPassed",
+    "CanaryStarted",
     "ClickRefused",
     "Confirmed",
     "Denied",
@@ -84,6 +88,7 @@ __all__ = (
     "Refused",
     "Reminded",
     "Replan",
+    "Required",
     "RetryAsked",
     "RollbackLock",
     "RolledBack",

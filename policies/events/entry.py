@@ -34,6 +34,7 @@ from policies.events.ends import (
 from policies.events.locks import Confirmed, Locked, Unlocked
 from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
+from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted
 from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
@@ -76,6 +77,9 @@ Event = Annotated[
     | KeepChosen
     | Held
     | Unknown
+    | CanaryStarted
+    | CanaryPassed
+    | CanaryFailed
     | Proved
     | BakeStarted
     | Probed

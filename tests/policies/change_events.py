@@ -25,6 +25,15 @@ BAKE = e.BakeReading(
 )
 
 
+REQUIRED = e.Required(
+    instance=INSTANCE,
+    condition="ttft_s < 2",
+    word="holds",
+    n=3,
+    citations=(Citation(query="q", value=0.8, unit="s", time=b.NOW, source="s", name="ttft_s"),),
+)
+
+
 PROBE = probe("router", b.NOW, 17.9, [0.3, 0.2, 0.4], ())
 
 
@@ -66,6 +75,9 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.KeepChosen(actor=b.BEN),
         e.Held(findings=(NOTE,)),
         e.Unknown(findings=(NOTE,)),
+        e.CanaryStarted(until=b.NOW + 30.0, readings={INSTANCE: BAKE}),
+        e.CanaryPassed(instances=(INSTANCE,), findings=(NOTE,), required=(REQUIRED,)),
+        e.CanaryFailed(instances=(INSTANCE,), verdict=Verdict(answer="fail", findings=(NOTE,)), required=(REQUIRED,)),
         e.Proved(proofs={INSTANCE: proof}, findings=(NOTE,)),
         e.BakeStarted(until=b.NOW + 300.0, readings={INSTANCE: BAKE}),
         e.Probed(probe=PROBE),

@@ -18,7 +18,7 @@ from policies.finding import Finding
 from policies.intents import Deploy
 from policies.plan import Plan
 from policies.proof import Proof
-from policies.undoing import no_way_back, undoes_itself, undone
+from policies.undoing import is_changed, no_way_back, undoes_itself, undone
 from tests.policies import builders as b
 from tests.policies.deploy_cases import planned
 
@@ -137,14 +137,14 @@ def test_a_deploy_undoes_itself_only_when_its_own_gate_fails_and_there_is_a_way_
     plan = plan_of()
     step = next(s for s in plan.steps if s.kind == "restart")
     change = carried_out(plan)
-    assert undoes_itself(change, step, "do", "fail", ())
-    assert not undoes_itself(change, step, "do", "inconclusive", ())  # no data is no failure
-    assert not undoes_itself(change, step, "undo", "fail", ())
-    assert not undoes_itself(change, step.model_copy(update={"changed": False}), "do", "fail", ())
+    assert undoes_itself(change, "do", "fail", (), changed=is_changed(plan, step))
+    assert not undoes_itself(change, "do", "inconclusive", (), changed=is_changed(plan, step))  # no data is no failure
+    assert not undoes_itself(change, "undo", "fail", (), changed=is_changed(plan, step))
+    assert not undoes_itself(change, "do", "fail", (), changed=False)
     foreign = Finding(code="gate.port.foreign", effect="refuse")
-    assert not undoes_itself(change, step, "do", "fail", (foreign,))
+    assert not undoes_itself(change, "do", "fail", (foreign,), changed=is_changed(plan, step))
     no_link = carried_out(plan_of(now=None, unread="refused"))
-    assert not undoes_itself(no_link, step, "do", "fail", ())
+    assert not undoes_itself(no_link, "do", "fail", (), changed=is_changed(plan, step))
 
 
 def test_an_abort_of_a_deploy_without_a_way_back_waits_for_a_person_once_something_was_changed() -> None:

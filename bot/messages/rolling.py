@@ -1,0 +1,24 @@
+"""Replicas in turn: the floor, the replica that goes first, and a fleet whose instances differ."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "hold.floor": (
+        "{away} may not be taken away now: {serving} of the {others} other instances of {service} serve"
+        " ({which:or=none}), expected at least {keep}; nothing of this stage was touched"
+    ),
+    "floor.not-active": "{instance} does not serve: it is {state}",
+    "floor.not-healthy": "{instance} does not serve: health answers {status:or=nothing} ({error:or=expected 200})",
+    "floor.not-asked": "{instance} cannot be asked, so it is not counted as serving: {error}",
+    "canary.started": "{instances} went first and is watched until {until:at} before the others follow",
+    "canary.started-plain": "{instances} went first and is judged before the others follow",
+    "canary.passed": "{instances} passed: {said}; the others follow",
+    "canary.failed": "{instances} as the first replica answers {answer}: {said}",
+    "canary.named": "the first replica {instances} did not pass",
+    "canary.held": "{condition:code} holds (read {read}, n={n})",
+    "canary.not-held": "{instance}: {condition:code} does not hold: read {read}, n={n}",
+    "canary.not-known": (
+        "{instance}: whether {condition:code} holds is not known (read {read:or=nothing}, n={n}); no data is no pass"
+    ),
+    "canary.malformed": "the condition {condition:code} cannot be read: {problem}",
+}
