@@ -21,7 +21,7 @@ from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed
+from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
 from policies.fleet import Fleet
 from policies.suspicion import change_of, suspicion_id
 from workers.drawn import DrawingLock, Drawn, Pointer
@@ -181,7 +181,7 @@ class Asides:
         if pointer.card_ts is None:
             pointer = self._card(told, pointer, lock)
         for entry in told.entries[1:]:
-            if entry.seq > pointer.seq and isinstance(entry.event, StatementDisputed):
+            if entry.seq > pointer.seq and isinstance(entry.event, StatementDisputed | StatementJudgedAgain):
                 said = Card(dispute_line(subject, entry.event, entry.at))
                 pointer = self._line(entry, said, pointer, made_at, lock)
         card = card_of(self._door, told)

@@ -268,12 +268,14 @@ def change_or_service(word: Word, names: Names | None) -> str:
 
 
 def cause_name(word: Word, names: Names | None) -> str:
-    """A catalogued cause, exactly as the fleet file spells it.
+    """A catalogued cause, exactly as the fleet file spells it; or a change, which is said to have done it.
 
     Raises:
         Unreadable: misspelled or unknown.
     """
     typed = word.bare
+    if is_change(typed):
+        return change_id(word)
     if not _NAME.fullmatch(typed):
         raise Unreadable(
             "bad-name",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from policies.causes.claim import Claim, catalogued, free, named_in
+from policies.causes.named_change import change_blamed
 from policies.causes.parsing import read_statement
 from policies.causes.scanning import Malformed
 from policies.causes.statement import Statement
@@ -81,7 +82,10 @@ class Blame(Model):
 
 
 def claims_of(reason: str, citing: Sequence[str], fleet: Fleet) -> tuple[tuple[Claim, ...], tuple[Finding, ...]]:
-    """The claims behind a revert's reason, and why something in it cannot be judged."""
+    """The claims behind a revert's reason, and why something in it cannot be judged.
+
+    A reason that blames a change claims that it did it, and what is cited is what it did.
+    """
     found: list[Claim] = []
     unread: list[Finding] = []
     for name in named_in(reason, fleet.causes.values()):
@@ -91,8 +95,11 @@ def claims_of(reason: str, citing: Sequence[str], fleet: Fleet) -> tuple[tuple[C
         else:
             found.append(claim)
     cited = free(citing, fleet)
+    change = None if found else change_blamed(reason)
     if isinstance(cited, Finding):
         unread.append(cited)
+    elif change is not None:
+        found.append(Claim(cited.needs, change=change))
     elif cited.needs is not None:
         found.append(cited)
     return tuple(found), tuple(unread)

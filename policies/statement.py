@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.causes.claim import Claim, catalogued, free, named_in
+from policies.causes.named_change import change_blamed, change_id
 from policies.causes.statement import Every, InState, StateWord, state_words
 from policies.causes.verdict import Verdict
 from policies.citation import Citation
@@ -35,7 +36,8 @@ class Times(Model):
 class Judgement(Model):
     """What the readings said of a claim: the verdict, what the catalogue's causes came to, state and load meanwhile.
 
-    others: verdicts of catalogued causes that the readings agree with, the claimed one left out.
+    others: verdicts of catalogued causes that the readings agree with, the claimed one left out. again: of a claim
+    that a change did it, when the old state was measured once more.
     """
 
     at: float
@@ -46,12 +48,13 @@ class Judgement(Model):
     others: tuple[Verdict, ...] = ()
     state: State | None = None
     load: tuple[Citation, ...] = ()
+    again: Times | None = None
 
 
 class Statement(Model):
     """What was said, by whom, where, about which change (None: what is seen now), and the judgement on it.
 
-    actor None: clawback said it itself, of the slow `probe`.
+    actor None: clawback said it itself: of the slow `probe`; without one, when an old state was measured again.
     """
 
     id: str
@@ -75,12 +78,15 @@ def claim_said(said: StateCause, fleet: Fleet) -> Claim | Finding:
     """The claim behind somebody's words; a finding where an expression cannot be read or a name is unknown.
 
     Words that name one cause of the catalogue, or a state of an engine, mean that; what is cited must hold beside it.
-    Words that name nothing claim only what is cited: of such a statement nothing but the expression is ever printed.
+    Words that blame a change claim that it did it, and what is cited is what it did. Words that name nothing claim only
+    what is cited: of such a statement nothing but the expression is ever printed.
     """
     cited = free(said.citing, fleet)
     if isinstance(cited, Finding):
         return cited
     names = (said.name,) if said.name is not None else named_in(said.text or "", fleet.causes.values())
+    if said.name is not None and (change := change_id(said.name)) is not None:
+        return Claim(cited.needs, change=change)
     if any(name not in fleet.causes for name in names):
         return Finding(code="statement.no-such-cause", effect="refuse", values={"name": said.name})
     if len(names) > 1:
@@ -92,7 +98,8 @@ def claim_said(said: StateCause, fleet: Fleet) -> Claim | Finding:
         return Claim(Every((named.needs, cited.needs)), named.refuted_by, named.name, named.about)
     state = _state_named(said.text or "")
     if state is None:
-        return cited
+        blamed = change_blamed(said.text or "")
+        return Claim(cited.needs, change=blamed) if blamed is not None else cited
     return Claim(InState(state) if cited.needs is None else Every((InState(state), cited.needs)))
 
 

@@ -12,6 +12,8 @@ from math import floor
 from typing import Literal
 
 from policies.blame import Blame
+from policies.causes.named_change import change_id
+from policies.causes.verdict import Verdict
 from policies.evidence import Record, worth
 from policies.intents import RestoreKnob, UnsetKnob
 from policies.model import Model
@@ -136,6 +138,22 @@ def settles(hangs_on: Sequence[str], title: str, word: str, *, catalogued: bool)
     if title in hangs_on:
         return "confirmed" if word == "verified" else "refuted" if word == "refuted" else None
     return "refuted" if word == "verified" and catalogued else None
+
+
+def settled_by(blame: Blame | None, verdict: Verdict) -> Word | None:
+    """What a verdict about the revert makes of the Suspicion; None: nothing.
+
+    That a change did it settles only whether the one that brought the value did, or the one that the reason blamed,
+    and only by what the revert itself cites as seen: anybody finds something that a change did not do.
+    """
+    hangs_on = blame.hangs_on if blame is not None else ()
+    if change_id(verdict.name) is None:
+        return settles(hangs_on, verdict.title, verdict.word, catalogued=bool(verdict.name))
+    if blame is None or verdict.name not in {*hangs_on, blame.brought_by}:
+        return None
+    if not verdict.needs or verdict.needs not in {one.needs for one in blame.verdicts}:
+        return None
+    return settles((verdict.name,), verdict.name, verdict.word, catalogued=False)
 
 
 def priced(records: Sequence[Record], knob: str, value: str | None, baseline: str | None) -> Record | None:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, TypedDict
 from policies import events as e
 from policies.blame import Beside, Blame, claims_of, guilt_of, if_guilty
 from policies.causes.claim import Claim
+from policies.causes.verdict import Verdict
+from policies.errors import NotFound
+from policies.finding import Finding
 from policies.intents import RevertKnob
+from workers.blamed import BlamedChanges
 from workers.judging import Judging, Span
 from workers.measuring import Measuring
 
@@ -40,6 +44,16 @@ def blame(wiring: Wiring, measuring: Measuring, asked: e.Asked, change_id: str) 
     judging = Judging(fleet, measuring, wiring.clock)
     span = Span(effect, baseline, ongoing=True)
     seen = judging.look((Claim(if_guilty(knob)), *claims), span, knob.on)
+    changes = BlamedChanges(wiring, measuring)
+    verdicts: list[Verdict] = []
+    for claim in claims:
+        named = _named(changes, claim, change_id) if claim.change is not None else claim
+        if isinstance(named, Finding):
+            unread = (*unread, named)
+        elif named.change is not None:
+            verdicts.append(changes.judged(named, knob.on, effect).verdict)
+        else:
+            verdicts.append(seen.verdict(named))
     since = _since(wiring, knob.name, change_id)
     return Blame(
         at=max(wiring.clock(), effect.end),
@@ -48,10 +62,19 @@ def blame(wiring: Wiring, measuring: Measuring, asked: e.Asked, change_id: str) 
         guilt=guilt_of(knob, seen.effect),
         state=seen.effect.state,
         load=measuring.load(seen.effect),
-        verdicts=tuple(seen.verdict(claim) for claim in claims),
+        verdicts=tuple(verdicts),
         unread=unread,
         **since,
     )
+
+
+def _named(changes: BlamedChanges, claim: Claim, own: str) -> Claim | Finding:
+    """The claim with the change that is meant, or that there is none."""
+    try:
+        named = changes.named(claim, None, without=(own,))
+    except NotFound:
+        return Finding(code="click.no-such-change", effect="note", values={"change": claim.change})
+    return named if named.change is not None else Finding(code="claim.no-last-change", effect="note")
 
 
 def _since(wiring: Wiring, knob: str, change_id: str) -> Since:

@@ -105,5 +105,9 @@ class Measuring:
             i for service in services if self.fleet.services[service].metrics for i in self.fleet.instances(service)
         ]
 
+    def points(self) -> list[Metric]:
+        """The metrics by which two times are at the same load: those that are told as load."""
+        return self._load_metrics()
+
     def _load_metrics(self) -> list[Metric]:
         return [Metric(name) for name, metric in self.fleet.metrics.items() if metric.unit == COUNTS][:MOST_LOAD]

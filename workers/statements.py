@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policies import events as e
+from policies.causes.named_change import change_id
 from policies.errors import NotFound
 from policies.events import Entry
 from policies.statement import Standing, Statement, after
@@ -30,9 +31,22 @@ class Told:
         return tuple(entry.event for entry in self.entries if isinstance(entry.event, e.StatementDisputed))
 
     @property
+    def looks(self) -> tuple[e.StatementDisputed | e.StatementJudgedAgain, ...]:
+        """Every time that it was judged once more, oldest first."""
+        again = (e.StatementDisputed, e.StatementJudgedAgain)
+        return tuple(entry.event for entry in self.entries if isinstance(entry.event, again))
+
+    @property
+    def counts(self) -> bool:
+        """Whether what it came to stands: it is not struck through, or what struck it is measured of a change."""
+        standing = self.standing
+        verdict = standing.judged.verdict
+        return not standing.struck or (verdict.word == "refuted" and change_id(verdict.name) is not None)
+
+    @property
     def standing(self) -> Standing:
         """The judgement that counts now, and whether it is struck through."""
-        return after(self.statement.judged, [dispute.judged for dispute in self.disputes])
+        return after(self.statement.judged, [look.judged for look in self.looks])
 
 
 def told(ledger: Ledger, name: str) -> Told:

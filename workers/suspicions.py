@@ -121,16 +121,18 @@ class Suspicions:
 
     def _settling(self, suspicion: Suspicion) -> list[tuple[int, Claim]]:
         """What statements about the revert make of it, with the place in the ledger of what counts of each now."""
-        statements = [told for told in told_about(self._ledger, suspicion.change) if not told.standing.struck]
+        statements = [
+            told for told in told_about(self._ledger, suspicion.change) if told.statement.probe is None and told.counts
+        ]
         if not statements:
             return []
         planned = self._ledger.load(suspicion.change).planned
-        hangs_on = planned.blame.hangs_on if planned is not None and planned.blame is not None else ()
+        blame = planned.blame if planned is not None else None
         found: list[tuple[int, Claim]] = []
         for told in statements:
             verdict, last = told.standing.judged.verdict, told.entries[-1]
-            word = su.settles(hangs_on, verdict.title, verdict.word, catalogued=bool(verdict.name))
-            if word is not None and told.statement.actor is not None:
+            word = su.settled_by(blame, verdict)
+            if word is not None:
                 found.append((last.seq, Claim(word, told.statement.id, last.at)))
         return found
 

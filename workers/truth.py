@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from policies import events as e
@@ -16,6 +16,7 @@ from policies.finding import Finding
 from policies.intents import Actor, DisputeStatement, StateCause, Where
 from policies.statement import Judgement, Statement, Times, claim_said
 from policies.states.state import State
+from workers.blamed import BlamedChanges, of_fleet
 from workers.judging import Judging, Span
 from workers.measuring import Measuring
 from workers.reserved import known, reserved
@@ -53,6 +54,7 @@ class Truth:
         self._w = wiring
         self._m = measuring
         self._j = Judging(wiring.fleet, measuring, wiring.clock)
+        self._b = BlamedChanges(wiring, measuring)
 
     def state(self, said: StateCause, actor: Actor, where: Where, *, key: str | None = None) -> Told | Finding:
         """Judge what somebody states and record it. A finding where it cannot be judged; nothing is recorded then.
@@ -69,10 +71,15 @@ class Truth:
         if isinstance(claim, Finding):
             return claim
         change = ledger.load(said.of) if said.of is not None else None
-        judged = self._j.judged(claim, self._span(change), self._services(change))
+        about = said.of
+        if claim.change is not None:
+            claim = self._b.named(claim, change)
+            if claim.change is None:
+                return Finding(code="claim.no-last-change", effect="refuse")
+            about = self._b.told_at(claim.change, said.of)
+        judged = self._judged(claim, change)
         name = ledger.new_id("st") if key is None else reserved(ledger, "st", key)
-        statement = Statement(id=name, said=said, actor=actor, where=where, about=said.of, judged=judged)
-        return self.record(statement)
+        return self.record(Statement(id=name, said=said, actor=actor, where=where, about=about, judged=judged))
 
     def record(self, statement: Statement) -> Told:
         """Record a statement, unless it is recorded already, and have it drawn."""
@@ -80,6 +87,20 @@ class Truth:
             self._w.ledger.append(statement.id, e.StatementMade(statement=statement), expect_version=0)
         self._w.doorbell.ring("narrate", "draw", statement.id)
         return told(self._w.ledger, statement.id)
+
+    def again(self, name: str, by: str) -> bool:
+        """Judge a statement once more because `by` brought the old state back; once, and True when it was done now."""
+        ledger = self._w.ledger
+        found = told(ledger, name)
+        judged = self._again(found.statement)
+        event = e.StatementJudgedAgain(change=by, judged=judged)
+        with suppress(LedgerConflict):  # somebody contests it in this moment: the next round comes
+            if any(isinstance(x.event, e.StatementJudgedAgain) and x.event.change == by for x in found.entries):
+                return False
+            ledger.append(name, event, expect_version=len(found.entries))
+            self._w.doorbell.ring("narrate", "draw", name)
+            return True
+        return False
 
     def dispute(self, said: DisputeStatement, actor: Actor, *, key: str | None = None) -> Told:
         """Judge a statement once more on the same windows, with all that is known by now, and record what came of it.
@@ -116,21 +137,32 @@ class Truth:
         span = self._span(change)
         claims = [claim for claim in catalogue(fleet) if self._is_about(claim, services)]
         judged, verdicts = self._j.all(claims, span, services)
+        if change is not None and (claim := self._b.claim_about(change)) is not None:
+            verdicts = (self._b.judged(claim, services).verdict, *verdicts)
         kept = self._w.client.suspicion(f"su-{about.partition('-')[2]}") if change is not None else None
         statements = told_about(self._w.ledger, about) if change is not None else ()
         return Why(about, change, judged, self._m.states(services, span.effect.end), verdicts, statements, kept)
+
+    def _judged(self, claim: Claim, about: Change | None) -> Judgement:
+        if claim.change is None:
+            return self._j.judged(claim, self._span(about), self._services(about))
+        return self._b.judged(claim, self._services(about or self._w.ledger.load(claim.change)))
 
     def _again(self, statement: Statement) -> Judgement:
         made = statement.judged
         change = self._w.ledger.load(statement.about) if statement.about is not None else None
         services = self._services(change)
         span = Span(made.effect, made.baseline, made.ongoing)
-        if statement.actor is None:
+        if statement.probe is not None:
             return self._j.probed(span, services)
         claim = claim_said(statement.said, self._w.fleet)
         if isinstance(claim, Finding):  # the fleet file has lost a metric or a cause that it stands on
             lost = Verdict(word="unverified", reason=claim, name=statement.said.name or "")
             return made.model_copy(update={"at": self._w.clock(), "verdict": lost, "others": ()})
+        if claim.change is not None:
+            # the one that was meant: by now another one may be the last
+            claim = self._b.named(replace(claim, change=made.verdict.name or claim.change), change)
+            return self._b.judged(claim, services, made.effect if made.effect.end > made.effect.start else None)
         return self._j.judged(claim, span, services)
 
     def _span(self, change: Change | None) -> Span:
@@ -151,13 +183,7 @@ class Truth:
         return Span(effect, self._m.before(Times(start=min(began, effect.start), end=effect.end)))
 
     def _services(self, change: Change | None) -> tuple[str, ...]:
-        """Services whose engines are asked for their state: those of a change, else all."""
-        fleet = self._w.fleet
-        if change is None or change.plan is None:
-            return tuple(fleet.services)
-        knob = fleet.knobs.get(change.plan.knob or "")
-        named = knob.on if knob is not None else tuple(i.partition("@")[0] for i in change.plan.services)
-        return tuple(dict.fromkeys(name for name in named if name in fleet.services))
+        return of_fleet(self._w.fleet, change)
 
     def _below(self, service: str) -> tuple[str, ...]:
         """A service and all that it needs."""

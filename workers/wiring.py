@@ -107,6 +107,13 @@ class Wiring:
         return Turns(self.redis, "watch", watch.round, self.fleet.timing.watch_s)
 
     @cached_property
+    def remeasure(self) -> Turns:
+        """Judges what was said of a change once more after it was taken back."""
+        from workers.remeasure import EVERY_S, Remeasure
+
+        return Turns(self.redis, "remeasure", Remeasure(self).round, EVERY_S)
+
+    @cached_property
     def metrics(self) -> Metrics:
         """Readings, from Prometheus or from recorded scrapes."""
         prometheus = None
@@ -154,7 +161,7 @@ class Wiring:
 
     def close(self) -> None:
         """End the connections to hosts and to Prometheus, where there are any; what was seen is stored first."""
-        for name in ("slow_tick", "watch"):
+        for name in ("slow_tick", "watch", "remeasure"):
             if name in self.__dict__:
                 self.__dict__[name].join(CLOSE_S)
         if "recorder" in self.__dict__:

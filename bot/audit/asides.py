@@ -15,7 +15,7 @@ from bot.cards.kit import Card
 from bot.cards.locks import confirmed_line, lock_line
 from bot.cards.statement import dispute_line
 from bot.cards.suspicion import reminder_card
-from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed
+from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
 from workers.client import Client
 from workers.statements import Told
 
@@ -40,7 +40,7 @@ def _statement(door: Client, entries: Sequence[Entry]) -> Look:
     lines = {
         entry.seq: (Card(dispute_line(entry.subject, entry.event, entry.at)),)
         for entry in entries
-        if isinstance(entry.event, StatementDisputed)
+        if isinstance(entry.event, StatementDisputed | StatementJudgedAgain)
     }
     return Look(lines, lambda: card_of(door, found))
 

@@ -9,11 +9,12 @@ from bot.causes import cause_line, readings, reason_line, state_line
 from bot.markup import Markup, joined
 from bot.messages import say
 from bot.times import clock
-from policies.events import StatementDisputed
+from policies.events import StatementDisputed, StatementJudgedAgain
 from policies.statement import Judgement, Statement
 from workers.statements import Told
 from workers.suspicions import Kept
 
+Look = StatementDisputed | StatementJudgedAgain
 MOST_WORDS = 300
 MOST_OTHERS = 3
 MOST_LINE = 2800
@@ -35,13 +36,13 @@ def statement_card(told: Told, kept: Kept | None = None) -> Card:
 
 
 def statement_lines(told: Told) -> list[Markup]:
-    """Its lines: as made, and below them the disputes with what each look came to."""
+    """Its lines: as made, and below them the disputes and new measurements with what each look came to."""
     said = [head(told.statement), *judged_lines(told.statement.judged)]
     if told.standing.struck:
         said = [struck(line) for line in said]
-    for dispute in told.disputes:
-        said += [disputed(told.statement.id, dispute), *_again(dispute.judged)]
-    if told.disputes:
+    for look in told.looks:
+        said += [looked_again(told.statement.id, look), *_again(look.judged)]
+    if told.looks:
         said.append(say("statement.struck" if told.standing.struck else "statement.holds-on"))
     return said
 
@@ -50,8 +51,10 @@ def head(statement: Statement) -> Markup:
     """Whose words, quoted as theirs; or that it is about a slow probe."""
     if statement.actor is None:
         probe = statement.probe
-        usual_s, n = (probe.usual_s, probe.n) if probe is not None else (None, 0)
-        said = say("statement.of-probe", took_s=probe.took_s if probe else None, usual_s=usual_s, n=n)
+        if probe is None:
+            said = say("statement.of-old-state", change=statement.judged.verdict.name, by=statement.about)
+        else:
+            said = say("statement.of-probe", took_s=probe.took_s, usual_s=probe.usual_s, n=probe.n)
         return say("statement.id", statement=statement.id, said=said)
     words = (statement.said.name or statement.said.text or "")[:MOST_WORDS]
     if statement.about is None:
@@ -91,10 +94,17 @@ def disputed(name: str, dispute: StatementDisputed) -> Markup:
     return say("statement.disputed", actor=dispute.actor.id, statement=name, reason=reason)
 
 
-def dispute_line(name: str, dispute: StatementDisputed, at: float) -> Markup:
-    """The trail of a dispute: a line of its own in the thread, with its time."""
-    said = say("statement.again", said=cause_line(dispute.judged.verdict))
-    return cut(f"{clock(at)} {joined([disputed(name, dispute), said])}", MOST_LINE)
+def looked_again(name: str, look: Look) -> Markup:
+    """Why it was judged once more."""
+    if isinstance(look, StatementDisputed):
+        return disputed(name, look)
+    return say("statement.old-state", statement=name, by=look.change)
+
+
+def dispute_line(name: str, look: Look, at: float) -> Markup:
+    """The trail of a dispute or a new measurement: a line of its own in the thread, with its time."""
+    said = say("statement.again", said=cause_line(look.judged.verdict))
+    return cut(f"{clock(at)} {joined([looked_again(name, look), said])}", MOST_LINE)
 
 
 def struck(line: Markup) -> Markup:
@@ -103,7 +113,17 @@ def struck(line: Markup) -> Markup:
 
 
 def _window(judged: Judgement) -> Markup:
-    effect, before = judged.effect, judged.baseline
+    effect, before, again = judged.effect, judged.baseline, judged.again
+    if before is not None and again is not None:
+        return say(
+            "statement.window-and-again",
+            start=effect.start,
+            end=effect.end,
+            before=before.start,
+            before_end=before.end,
+            again=again.start,
+            again_end=again.end,
+        )
     if before is None:
         return say("statement.window", start=effect.start, end=effect.end)
     return say(

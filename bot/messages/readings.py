@@ -58,6 +58,21 @@ SENTENCES: dict[str, str] = {
     "claim.change-not-measured-before": "{effect:code} holds after {change}; whether it held before is not known",
     "claim.change-others-not-known": "{effect:code} holds since {change}; what else changed was not looked at",
     "claim.change-not-alone": "{effect:code} holds since {change}, and these changed as well: {others}",
+    "claim.change-rivals-hold": "{effect:code} holds since {change}, and so does what is needed for {rivals}",
+    "claim.change-load-unknown": (
+        "{effect:code} holds since {change}; whether all was measured at the same load is not known"
+    ),
+    "claim.change-other-load": (
+        "{effect:code} holds since {change}, measured at another load: {before} requests before, {after} after it and"
+        " {again} in the old state again"
+    ),
+    "claim.change-did-nothing": "{change} was never carried out",
+    "claim.change-no-effect-named": (
+        "nothing says what {change} is to have done: cite what is seen since, for instance `citing ttft_s > 5`"
+    ),
+    "claim.change-not-guilty": "{must:code} would be seen if {change} did it, and was not",
+    "claim.change-guilt-unknown": "whether {must:code} was the case, as it would be if {change} did it, is not known",
+    "claim.no-last-change": "no change is recorded that was carried out before",
     "claim.change-old-state-not-measured": (
         "{effect:code} holds since {change}; the old state was not measured again, so whether it would be as bad is not"
         " known"

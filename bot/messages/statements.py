@@ -15,6 +15,12 @@ SENTENCES: dict[str, str] = {
     "statement.window-and-before": (
         "looked at from {start:at} to {end:at}, compared with {before:at} to {before_end:at}"
     ),
+    "statement.window-and-again": (
+        "looked at from {start:at} to {end:at}, compared with {before:at} to {before_end:at} and with the old state"
+        " again from {again:at} to {again_end:at}"
+    ),
+    "statement.of-old-state": "whether {change} did it, with the old state measured again after {by}",
+    "statement.old-state": "{statement}: the old state was measured again after {by}",
     "statement.load": "load then: {load}",
     "statement.not-measured": "the load then was not measured",
     "statement.instead": "what the readings agree with instead: {said}",

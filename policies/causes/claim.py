@@ -17,12 +17,16 @@ from policies.fleet_checks.problems import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`name` and `about` are empty for a free statement. needs None: nothing was cited."""
+    """`name` and `about` are empty for a free statement. needs None: nothing was cited.
+
+    change: it is claimed that this change did it (`named_change.LAST`: the last one), and `needs` is what it did.
+    """
 
     needs: Statement | None
     refuted_by: Statement | None = None
     name: str = ""
     about: str = ""
+    change: str | None = None
 
 
 def catalogued(entry: CauseEntry) -> Claim | Finding:

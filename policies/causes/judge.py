@@ -30,7 +30,7 @@ def judge(claim: Claim, effect: Window, baseline: Window | None, rivals: Sequenc
     would be of another clock.
     Units: epoch seconds.
     """
-    case = _Case(claim, effect, tuple(_rival(rival, effect) for rival in rivals if rival.name != claim.name))
+    case = _Case(claim, effect, rivals_in([rival for rival in rivals if rival.name != claim.name], effect))
     if claim.needs is None:
         return case.verdict("unverified", "claim.nothing-cited")
     if effect.end > now:
@@ -100,6 +100,11 @@ class _Case:
             rivals=self.rivals,
             unknown=why,
         )
+
+
+def rivals_in(rivals: Sequence[Claim], effect: Window) -> tuple[Rival, ...]:
+    """What the readings of an effect say of each of these."""
+    return tuple(_rival(rival, effect) for rival in rivals)
 
 
 def _rival(rival: Claim, effect: Window) -> Rival:

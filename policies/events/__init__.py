@@ -35,7 +35,7 @@ from policies.events.locks import Confirmed, Locked, RollbackLock, Unlocked
 from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted, Required
-from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
+from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeReading,
@@ -94,6 +94,7 @@ __all__ = (
     "RolledBack",
     "Started",
     "StatementDisputed",
+    "StatementJudgedAgain",
     "StatementMade",
     "StepDone",
     "StepStarted",

@@ -34,6 +34,7 @@ ASIDE: dict[str, Aside] = {
     "confirmed": Aside("rl", "first"),
     "statement_made": Aside("st", "first"),
     "statement_disputed": Aside("st", "later"),
+    "statement_judged_again": Aside("st", "later"),
 }
 
 

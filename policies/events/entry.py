@@ -35,7 +35,7 @@ from policies.events.locks import Confirmed, Locked, Unlocked
 from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted
-from policies.events.truth import StatementDisputed, StatementMade, SuspicionReminded
+from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
 from policies.events.work import (
     Baked,
     BakeStarted,
@@ -95,7 +95,8 @@ Event = Annotated[
     | Unlocked
     | Confirmed
     | StatementMade
-    | StatementDisputed,
+    | StatementDisputed
+    | StatementJudgedAgain,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -178,7 +179,7 @@ def indexes(entry: Entry) -> tuple[str, ...]:
     if isinstance(event, StatementMade):
         about = event.statement.about
         return ("asides",) if about is None else ("asides", f"statements:{about}")
-    if isinstance(event, StatementDisputed):
+    if isinstance(event, StatementDisputed | StatementJudgedAgain):
         return ("asides",)
     if isinstance(event, Asked):
         intent = event.intent

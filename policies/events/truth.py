@@ -23,6 +23,14 @@ class StatementMade(Model):
     statement: Statement
 
 
+class StatementJudgedAgain(Model):
+    """A statement that a change did it, judged once more: `change` brought the old state back, and it was measured."""
+
+    kind: Literal["statement_judged_again"] = "statement_judged_again"
+    change: str
+    judged: Judgement
+
+
 class StatementDisputed(Model):
     """Somebody contested a statement, and it was judged once more. `because` None: by a click."""
 

@@ -154,6 +154,7 @@ def asides() -> dict[str, e.Event]:
         confirmed(),
         statement_made(),
         statement_disputed(),
+        e.StatementJudgedAgain(change="C-2", judged=judgement()),
     )
     return {event.kind: event for event in found}
 

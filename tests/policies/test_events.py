@@ -179,6 +179,7 @@ def test_entries_are_listed_where_projections_look_for_them() -> None:
         "unlocked": ("locks",),
         "statement_made": ("asides", "statements:C-1"),
         "statement_disputed": ("asides",),
+        "statement_judged_again": ("asides",),
     }
 
 
