@@ -24,7 +24,7 @@ from workers.aftermath import Aftermath
 from workers.aims import aim_of, version_of
 from workers.bake import begin, watch
 from workers.canaries import Canaries
-from workers.course import Course, Stop
+from workers.carrying import Carrying, Stop
 from workers.floor import Floor
 from workers.gatekeeper import Gatekeeper
 from workers.issued import told
@@ -64,7 +64,7 @@ def execute(wiring: Wiring, change_id: str) -> None:
         lease.release()
 
 
-class Run(Course):
+class Run(Carrying):
     """One worker's turn at one change."""
 
     def __init__(self, wiring: Wiring, change: Change, lease: Lease) -> None:

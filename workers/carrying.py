@@ -21,7 +21,7 @@ class Stop(Exception):  # not an error: the run is over, and what ended it is re
     """Raised inside a run after its last event was recorded."""
 
 
-class Course:
+class Carrying:
     """The change, read again behind each event that is recorded."""
 
     def __init__(self, wiring: Wiring, change: Change, lease: Lease) -> None:
