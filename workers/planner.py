@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from policies import events as e
@@ -13,6 +14,7 @@ from policies.decision import Decision, decide
 from policies.deploys.goal import deploy_goal, entry_of
 from policies.deploys.outlook import candidates
 from policies.deploys.strategy import Variable
+from policies.errors import HostAnswerLost, HostUnreachable
 from policies.evidence import Record
 from policies.facts import UnitFacts
 from policies.finding import Finding
@@ -102,13 +104,22 @@ class Planner:
         planning = plan_restart(
             fleet,
             aim,
-            facts,
+            {**self._beside(aim.instances), **facts},
             decision.findings,
             recorded,
             states=self._states.of(facts),
             anyway=asked.actor.id if intent.anyway else None,
         )
         return self._outcome(planning, decision, facts, aim.instances)
+
+    def _beside(self, instances: tuple[str, ...]) -> dict[str, UnitFacts]:
+        """The other replicas of these services, as far as they can be asked: how many are in service counts, too."""
+        services = dict.fromkeys(i.split("@")[0] for i in instances)
+        found: dict[str, UnitFacts] = {}
+        for other in (i for service in services for i in self._fleet.instances(service) if i not in instances):
+            with suppress(HostUnreachable, HostAnswerLost):  # looked for again before anything is touched
+                found |= self._hosts.observe((other,), []).units
+        return found
 
     def _deploy(self, asked: e.Asked, intent: DeployIntent, before: e.Planned | None) -> Outcome:
         fleet = self._fleet

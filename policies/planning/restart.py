@@ -78,6 +78,7 @@ def plan_restart(
 ) -> Planning:
     """The one plan, or why a unit cannot be restarted.
 
+    facts: of the goal's instances, and of the other replicas of their services as far as they could be asked.
     boots: recorded seconds by instance, oldest first. states: what engines do. anyway: who asked for it whatever
     they do.
     """

@@ -111,7 +111,7 @@ def _canary(instances: Sequence[str], about: Changing, *, room: bool) -> tuple[s
     if room and well:
         plain = [i for i in well if i not in about.odd]
         return (plain[0], PLAIN) if plain else (well[0], ODD)
-    out = [i for i in fresh if i in gone]
+    out = [i for i in fresh if i in gone] or [i for i in instances if i in gone]
     if not out:
         return None
     return out[0], ALL_AWAY if not well else AWAY

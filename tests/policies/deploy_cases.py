@@ -40,7 +40,8 @@ def fleet_of(case: Case) -> Fleet:
     plain = b.fleet(hosts=case.get("hosts", ["gpu1"]))
     if case.get("undeployable"):
         return plain
-    decode = plain.services["decode"].model_copy(update={"deploy": entry})
+    rolling = case.get("rolling", plain.services["decode"].rolling)
+    decode = plain.services["decode"].model_copy(update={"deploy": entry, "rolling": rolling})
     return plain.model_copy(update={"services": {**plain.services, "decode": decode}})
 
 
