@@ -13,7 +13,7 @@ from bot.cards.kit import cut
 from bot.cards.plan import mentions
 from bot.cards.probe import probe_line
 from bot.cards.progress import held_next, reasons, succeeded
-from bot.cards.story import Story, instance, order_said, value_written
+from bot.cards.story import Story, instance, named, order_said, value_written
 from bot.cards.verdict import proof_line
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
@@ -108,16 +108,16 @@ def _step_done(story: Story) -> Markup | None:
     if isinstance(step, (SwitchStep, CommandStep, PruneStep)):
         return deploys.done(step, event)
     if isinstance(step, RestartStep):
-        pid = (event.before or step.before).main_pid
+        pid, name = (event.before or step.before).main_pid, named(plan, event.instance)
         if undo:
-            return say("step.undo-restarted", service=step.service, pid=pid)
+            return say("step.undo-restarted", service=name, pid=pid)
         setting = next((t for t in plan.targets if t.instance == event.instance and step.changed), None)
         if setting is None:
-            return say("step.restarted", service=step.service, pid=pid)
+            return say("step.restarted", service=name, pid=pid)
         told = f"{setting.variable}={setting.then}" if setting.then is not None else None
         if plan.deploy is not None and not any(isinstance(s, WriteStep) for s in plan.steps):
             told = plan.deploy.ref
-        return say("step.restarted-with", service=step.service, setting=told or f"{setting.variable} unset", pid=pid)
+        return say("step.restarted-with", service=name, setting=told or f"{setting.variable} unset", pid=pid)
     if isinstance(step, (DrainStep, AdmitStep)):
         return None
     if undo:
@@ -141,10 +141,10 @@ def _gate_passed(story: Story) -> Markup | None:
 
 
 def _healthy(story: Story, event: e.GatePassed) -> Markup:
-    service = event.instance.split("@")[0]
+    service = named(story.change.plan, event.instance)
     if event.waited_s is None or event.incarnation is None:
         return say("step.healthy-plain", service=service)
-    pid, port = event.incarnation.main_pid, story.port(service)
+    pid, port = event.incarnation.main_pid, story.port(event.instance.split("@")[0])
     progress = story.change.undo if event.part == "undo" else story.change.do
     owned = (event.index, "port") in progress.gates
     if port is None or not owned:
@@ -182,8 +182,15 @@ def _undo_started(story: Story) -> Markup | None:
     if not isinstance(event, e.UndoStarted):
         return None
     if event.actor is not None:
-        return say("step.undo-started-by" if _undoes(story) else "step.stopped-by", actor=event.actor.id)
-    return say("step.undo-started", why=_gate_named(story, event.findings) or reasons(event.findings))
+        by = say("step.undo-started-by" if _undoes(story) else "step.stopped-by", actor=event.actor.id)
+        return joined([by, *rolling.brought_back(story.change)])
+    why = say("step.undo-started", why=_gate_named(story, event.findings) or reasons(event.findings))
+    return joined([why, *rolling.brought_back(story.change)])
+
+
+def _undo_asked(story: Story) -> Markup | None:
+    said = lines.by("step.undo-asked")(story)
+    return None if said is None else joined([said, *rolling.brought_back(story.change)])
 
 
 def _abort_asked(story: Story) -> Markup | None:
@@ -247,14 +254,14 @@ TABLE: dict[str, lines.Line] = {
     "denied": lines.to(lines.by("step.denied")),
     "expired": lines.to(lambda _: say("step.expired")),
     "started": _started,
-    "step_started": lines.nothing,
+    "step_started": rolling.wave,
     "step_done": _step_done,
     "gate_passed": _gate_passed,
     "gate_failed": _gate_failed,
     "undo_started": _undo_started,
     "abort_asked": _abort_asked,
     "retry_asked": lines.by("step.retry-asked"),
-    "undo_asked": lines.by("step.undo-asked"),
+    "undo_asked": _undo_asked,
     "keep_chosen": lines.to(lines.by("step.kept")),
     "held": lines.to(_held),
     "unknown": lines.why("step.unknown"),

@@ -6,9 +6,11 @@ not a countdown, so that a card that nobody edits stays true.
 
 from __future__ import annotations
 
-from bot.cards.story import instance
+from bot.cards.rolling import present_wave
+from bot.cards.story import instance, named
 from bot.markup import Markup, joined
 from bot.messages import say
+from policies.canaries import watches_due
 from policies.change import Change
 from policies.plan import RestartStep, Step
 from policies.stages import at_work, next_step, open_gates, stages_of
@@ -42,7 +44,10 @@ def progress(change: Change, last_at: float | None = None) -> Markup:
     complete = sum(1 for index, _ in steps if _complete(change, index))
     # old releases go behind the watch
     current = next_step(change, well=change.baked or change.progress.started is not None)
-    if current is None:
+    canary = change.canary if watches_due(change, current) else None
+    if canary is not None:
+        number, said = complete, say("step.now-canary", instances=", ".join(canary.readings), until=canary.until)
+    elif current is None:
         number, said = len(steps), say("step.now-finishing")
         if change.bake is not None and not change.baked and not change.undoing:
             said = say("step.now-watching", until=change.bake.until)
@@ -50,7 +55,7 @@ def progress(change: Change, last_at: float | None = None) -> Markup:
         number, said = min(complete + 1, len(steps)), _now(change, current, change.steps[current])
     code = "step.progress-undo" if change.undoing else "step.progress"
     line = say(code, bar=bar(complete, len(steps)), n=number, total=len(steps), said=said)
-    return joined([line, *_to_go(change, steps, last_at)])
+    return joined([line, *present_wave(change, current), *_to_go(change, steps, last_at)])
 
 
 def bar(done: int, total: int) -> str:
@@ -65,7 +70,7 @@ def _complete(change: Change, index: int) -> bool:
 
 
 def _now(change: Change, index: int, step: Step) -> Markup:
-    name = _name(change, step)
+    name = named(change.plan, instance(step))
     if step.kind != "restart":
         return say(NOW[step.kind], instance=name)
     waiting = open_gates(change, index)
@@ -75,12 +80,6 @@ def _now(change: Change, index: int, step: Step) -> Markup:
     # the gates before health pass together with it, in one wait on the host
     gate = "health" if "health" in waiting else waiting[0]
     return say("step.now-waiting", instance=name, gate=say(GATES[gate]), since=since)
-
-
-def _name(change: Change, step: Step) -> str:
-    """The service alone where it runs on one host only."""
-    hosts = {s.host for s in change.steps if s.service == step.service}
-    return instance(step) if len(hosts) > 1 else step.service
 
 
 def _to_go(change: Change, steps: list[tuple[int, Step]], last_at: float | None) -> list[Markup]:

@@ -156,6 +156,15 @@ def instance(step: Step) -> str:
     return f"{step.service}@{step.host}"
 
 
+def named(plan: Plan | None, where: str) -> str:
+    """An instance as people call it: by its service alone where that has no replicas."""
+    service, _, host = where.partition("@")
+    if plan is None:
+        return service
+    several = any(one.service == service for one in plan.rolling)
+    return where if several or any(s.service == service and s.host != host for s in plan.steps) else service
+
+
 def value_written(plan: Plan, step: WriteStep, *, undo: bool) -> tuple[str, str | None] | None:
     """(variable, value) that a write step brings about; None where the plan has no target there."""
     for target in plan.targets:

@@ -57,13 +57,13 @@ def wave_head(steps: Sequence[Step], index: int) -> list[Markup]:
 
 
 def _at_once(stages: Sequence[Stage]) -> Markup:
-    return say("plan.at-once", path=_path(stages))
+    return say("plan.at-once", path=stages_path(stages))
 
 
 def _wave(plan: Plan, number: int, total: int, stages: Sequence[Stage]) -> Markup:
     mine = [stage for stage in stages if stage.wave == number]
     canaries = [one.canary for one in plan.rolling if one.canary is not None] if number == 1 else []
-    path = _path(mine)
+    path = stages_path(mine)
     if not canaries:
         head = say("plan.wave", n=number, total=total, path=path)
     else:
@@ -86,7 +86,7 @@ def _floor(plan: Plan, stages: Sequence[Stage]) -> list[Markup]:
     return [say("plan.floor", said=joined(floors, " and "))] if floors else []
 
 
-def _path(stages: Sequence[Stage]) -> str:
+def stages_path(stages: Sequence[Stage]) -> str:
     """`prefill@gpu1 → decode@gpu1 + decode@gpu2`: what boots side by side is added."""
     return " → ".join(_together(stage.instances) for stage in stages)
 

@@ -20,16 +20,20 @@ from tests.policies.waves import plan
 HOSTS = ("gpu1", "gpu2", "gpu3", "gpu4")
 
 
-def approved(of: Plan) -> Change:
-    """A change of this plan that a worker has begun."""
-    change = Change("C-1")
-    events: tuple[e.Event, ...] = (
+def opening(of: Plan) -> tuple[e.Event, ...]:
+    """Asked, planned, approved and begun by a worker."""
+    return (
         b.asked(),
         b.planned((of,)),
         e.ApprovalGiven(actor=b.BEN, order=of.order, digest=of.digest, complete=True),
         e.Started(worker="w1", tokens={}),
     )
-    for event in events:
+
+
+def approved(of: Plan) -> Change:
+    """A change of this plan that a worker has begun."""
+    change = Change("C-1")
+    for event in opening(of):
         change = apply(change, event, b.NOW)
     return change
 
@@ -50,9 +54,11 @@ class Run:
     draw: st.DrawFn | None = None
     acts: list[tuple[str, int]] = field(default_factory=list)  # (part, index)
     log: list[str] = field(default_factory=list)
+    events: list[e.Event] = field(default_factory=list)
 
     def tell(self, event: e.Event) -> None:
         self.change = apply(self.change, event, b.NOW)
+        self.events.append(event)
 
     def turn(self, answer: str = "pass", *, undoes: bool = True) -> bool:
         """One turn of the loop; False when nothing is left to do."""
