@@ -143,7 +143,8 @@ def undo_line(plan: Plan) -> list[Markup]:
         return [say("plan.undo-no-way")]
     if plan.knob is None and plan.deploy is None:
         return [say("plan.undo-none")]
-    return [say("plan.undo", undo=undo_to(plan))] if plan.targets else []
+    code = "plan.undo-waves" if plan.undo and plan.undo[0].wave > 1 else "plan.undo"
+    return [say(code, undo=undo_to(plan))] if plan.targets else []
 
 
 def undo_to(plan: Plan) -> Markup:

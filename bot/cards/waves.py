@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies.plan import Plan, Step
+from policies.planning.turns import PLAIN
 from policies.planning.waves import Stage, stages_of
 
 MOST_WAVES = 6
@@ -72,7 +73,8 @@ def _wave(plan: Plan, number: int, total: int, stages: Sequence[Stage]) -> Marku
             head = say("plan.wave-watched", n=number, total=total, canary=names, watch_s=watch_s, path=path)
         else:
             head = say("plan.wave-canary", n=number, total=total, canary=names, path=path)
-    return joined([head, *_floor(plan, mine)])
+    why = [say("plan.canary-why", instance=one.instance, why=one.why) for one in canaries if one.why != PLAIN]
+    return joined([head, *why, *_floor(plan, mine)])
 
 
 def _floor(plan: Plan, stages: Sequence[Stage]) -> list[Markup]:

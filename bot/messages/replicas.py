@@ -22,6 +22,10 @@ SENTENCES: dict[str, str] = {
     "plan.wave": "wave {n} of {total}: {path}",
     "plan.wave-canary": "wave {n} of {total} (canary {canary}): {path}",
     "plan.wave-watched": "wave {n} of {total} (canary {canary}, watched {watch_s:s}): {path}",
+    "plan.canary-why": "{instance} first: {why}",
+    "plan.undo-waves": (
+        "undo: {undo}, the last wave first, whatever stays in service meanwhile, without a new approval"
+    ),
     "plan.wave-more": "... {n:n=more wave} under Details",
     "plan.floor": "at least {said} stay in service",
     "plan.floor-one": "{keep} of {replicas} {service}",
