@@ -46,6 +46,7 @@ from bot.messages import (
     systemd,
     talk,
     threads,
+    waiting,
 )
 from bot.messages.fields import FIELDS, Value, names, needed
 from policies.finding import Finding
@@ -87,6 +88,7 @@ NOUNS = (
     systemd,
     talk,
     threads,
+    waiting,
 )
 SENTENCES: dict[str, str] = {code: text for noun in NOUNS for code, text in noun.SENTENCES.items()}
 
