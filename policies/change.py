@@ -47,8 +47,6 @@ TABLE: dict[tuple[State, str], State] = {
     ("planned", "denied"): "denied",
     ("planned", "expired"): "expired",
     ("planned", "aborted"): "aborted",
-    ("approved", "queued"): "approved",
-    ("approved", "rebased"): "approved",
     ("approved", "started"): "running",
     ("approved", "replan"): "asked",
     ("approved", "refused"): "refused",
@@ -137,8 +135,6 @@ class Change:
     replans: int = 0  # how often what had been approved was planned again
     approvals: tuple[e.ApprovalGiven, ...] = ()
     order: str | None = None
-    approved_at: float = 0.0
-    queued: e.Queued | None = None  # as it was told last
     started_at: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict)
     do: Progress = Progress()
@@ -201,7 +197,7 @@ def apply(change: Change, event: e.Event, at: float) -> Change:
         given = (*change.approvals, event)
         if not event.complete:
             return replace(change, approvals=given, last=event)
-        return replace(change, state=state, approvals=given, order=event.order, approved_at=at, last=event)
+        return replace(change, state=state, approvals=given, order=event.order, last=event)
     if state == "running" and change.undoing:
         state = "undoing"  # an undo that was held or unknown goes on undoing
     ended = at if state in ENDED else None
@@ -218,11 +214,6 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.Replan):
         again = Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
         return replace(again, replans=change.replans + 1)
-    if isinstance(event, e.Queued):
-        return replace(change, queued=event)
-    if isinstance(event, e.Rebased) and change.planned is not None:
-        plans = tuple(event.plan if plan.order == change.order else plan for plan in change.planned.plans)
-        return replace(change, planned=change.planned.model_copy(update={"plans": plans}))
     if isinstance(event, e.Started):
         first = change.started_at or at
         return replace(change, started_at=first, tokens=dict(event.tokens))

@@ -19,9 +19,11 @@ from pydantic import JsonValue
 from policies.errors import OpsError
 from sandbox.fleet.document import KNOB
 from sandbox.fleet.units import unit_name
+from sandbox.rolling import Rolling
 from sandbox.screen import Line, clean, page, summary, transcript
-from sandbox.stage import CHANNEL, ROLES, Stage
-from sandbox.story import Story, in_words
+from sandbox.stage import CHANNEL, Stage
+from sandbox.story import Story
+from sandbox.telling import Telling, in_words
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -34,7 +36,13 @@ class Interrupted(BaseException):  # as KeyboardInterrupt, of which this is a wi
         self.number = number
 
 
+STORIES: dict[str, type[Telling]] = {"knob": Story, "rolling": Rolling}
+
+
 @click.command()
+@click.option(
+    "--story", type=click.Choice(list(STORIES)), default="knob", help="A knob on one host, or a deploy over replicas."
+)
 @click.option("--once", is_flag=True, help="Play the story and end: 0 only if every check held.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: checks, transcript.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the local workspace; 0: a free one.")
@@ -45,8 +53,13 @@ class Interrupted(BaseException):  # as KeyboardInterrupt, of which this is a wi
     help="Wait for Enter there, so that something can be broken by hand.",
 )
 @click.option("--keep", is_flag=True, help="Keep the demo's folder (logs, units, ledger) in any case.")
-def demo(*, once: bool, as_json: bool, port: int, real_time: bool, pause_before: str | None, keep: bool) -> None:
-    """Play the story: a knob is taken away on suspicion and given back behind gates, on real systemd and real SSH.
+def demo(
+    *, story: str, once: bool, as_json: bool, port: int, real_time: bool, pause_before: str | None, keep: bool
+) -> None:
+    """Play a story on real systemd and real SSH: a knob is taken away on suspicion and given back behind gates.
+
+    `--story rolling`: 2 prefill, 3 decode and a real sglang-router on three hosts; a release that one host cannot start
+    is undone everywhere, goes through in waves once that host is put right, and a mixed fleet is called mixed.
 
     Everything runs on this machine, on loopback, below one temporary folder. The checks are judged from the services'
     own clocks, the kernel, systemd and the local workspace, never from what clawback says of itself.
@@ -56,7 +69,7 @@ def demo(*, once: bool, as_json: bool, port: int, real_time: bool, pause_before:
     listen()
     try:
         run = Run(Path(tempfile.mkdtemp(prefix="clawback-demo-")).resolve(), as_json=as_json, keep=keep)
-        code = run.go(port=port, real_time=real_time, pause_before=pause_before, stays=not once)
+        code = run.go(STORIES[story], port=port, real_time=real_time, pause_before=pause_before, stays=not once)
     except Interrupted as asked:  # so early that nothing had been started
         code = 128 + asked.number
     sys.exit(code)
@@ -77,10 +90,10 @@ class Run:
         """The folder stays: it was asked for, or a check did not hold."""
         return self.keep or self.code == 1
 
-    def go(self, *, port: int, real_time: bool, pause_before: str | None, stays: bool) -> int:
+    def go(self, which: type[Telling], *, port: int, real_time: bool, pause_before: str | None, stays: bool) -> int:
         """Boot, play, show, clean up; the exit status."""
-        stage = Stage(self.folder, port=port, real_time=real_time)
-        story = Story(stage, self.tell, lambda where: pause(stage, where, pause_before), pauses_at=pause_before)
+        stage = Stage(self.folder, port=port, real_time=real_time, replicas=which is Rolling)
+        story = which(stage, self.tell, lambda where: pause(stage, where, pause_before), pauses_at=pause_before)
         problem = ""
         try:
             problem = self.play(stage, story)
@@ -103,11 +116,11 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
         return self.code or int(bool(left))
 
-    def play(self, stage: Stage, story: Story) -> str:
+    def play(self, stage: Stage, story: Telling) -> str:
         """Boot and play, and show what came of it. Gives why this machine cannot run the demo; empty: it could."""
-        self.tell("clawback demo: a knob is taken away on suspicion, and given back behind gates")
+        self.tell(f"clawback demo: {story.TITLE}")
         self.tell(f"everything it writes is below {self.folder}\n")
-        self.tell("booting a Slack workspace, a host with prefill, decode and router under systemd, and `clawback up`")
+        self.tell(f"booting a Slack workspace, {stage.hosts_said}, and `clawback up`")
         begun = time.monotonic()
         try:
             stage.boot()
@@ -117,7 +130,8 @@ class Run:
         try:
             stage.start()
             self.tell(
-                f"ready after {time.monotonic() - begun:.0f} s: three services healthy, the bot listens in #serving"
+                f"ready after {time.monotonic() - begun:.0f} s: {len(stage.demo_fleet.layout.instances)} services"
+                " healthy, the bot listens in #serving"
             )
             self.tell(f"as it goes on in a browser: {page_of(stage, 'ana')}")
             self.code = 0 if story.play() else 1
@@ -131,7 +145,7 @@ class Run:
         if not self.as_json:
             click.echo(clean(line, self.folder))
 
-    def show(self, story: Story, lines: list[Line]) -> None:
+    def show(self, story: Telling, lines: list[Line]) -> None:
         """Print the outcome."""
         self.shown = True
         checks = story.sorted_checks()
@@ -153,7 +167,8 @@ def pause(stage: Stage, where: str, wanted: str | None) -> None:
     fleet = stage.demo_fleet
     host = fleet.host("decode").manager
     running = ", ".join(
-        f"{role} pid {fleet.show(role, 'MainPID')['MainPID']} port {fleet.ports[role]}" for role in ROLES
+        f"{fleet.layout.name(i)} pid {fleet.show(i, 'MainPID')['MainPID']} port {fleet.ports[fleet.layout.of(i)[0]]}"
+        for i in fleet.layout.instances
     )
     lines = (
         f"paused before {where}: break something, then press Enter to go on",

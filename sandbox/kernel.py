@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import struct
 from pathlib import Path
 
 LISTEN = "0A"  # Source: include/net/tcp_states.h, as /proc/net/tcp prints it
-LOCAL = ("0100007F", "00000000")  # 127.0.0.1 and every address, as /proc/net/tcp prints them
+EVERY = "00000000"  # every address, as /proc/net/tcp prints it
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
@@ -22,9 +24,9 @@ def environ_of(pid: int, variable: str) -> str | None:
     return None
 
 
-def listeners(port: int) -> list[int]:
-    """Process ids that hold a socket listening on a loopback port; sockets of other users cannot be seen."""
-    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+def listeners(port: int, address: str = "127.0.0.1") -> list[int]:
+    """Process ids that hold a socket listening on a port of an address; sockets of other users cannot be seen."""
+    wanted = {f"socket:[{inode}]" for inode in _inodes(port, address)}
     return [pid for pid in pids() if wanted.intersection(handles(pid))]
 
 
@@ -55,8 +57,9 @@ def words_of(pid: int) -> list[str]:
     return raw.decode(errors="replace").rstrip("\0").split("\0")
 
 
-def _inodes(port: int) -> list[str]:
+def _inodes(port: int, address: str) -> list[str]:
     found: list[str] = []
+    wanted = {f"{struct.unpack('=I', socket.inet_aton(address))[0]:08X}", EVERY}
     for table in TABLES:
         try:
             rows = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -64,8 +67,8 @@ def _inodes(port: int) -> list[str]:
             continue  # a kernel without IPv6
         for row in rows:
             fields = row.split()
-            address, _, number = fields[1].rpartition(":")
-            local = address in LOCAL or table.endswith("6")
+            listens, _, number = fields[1].rpartition(":")
+            local = listens in wanted or table.endswith("6")
             if fields[3] == LISTEN and local and int(number, 16) == port:
                 found.append(fields[9])
     return found

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from sandbox.eyes import Eyes, Json, is_reply
 from sandbox.stage import CHANNEL, Stage
-from sandbox.story import Check
+from sandbox.telling import Check
 
 CARD_LINES = 5
 WIDTH, NARROWEST, WIDEST = 110, 60, 160

@@ -26,6 +26,7 @@ from sandbox.fleet.cgroup import Cgroup
 from sandbox.fleet.document import KNOB_ENV, People
 from sandbox.fleet.fleet import DemoFleet, Engines
 from sandbox.fleet.guard import Guard
+from sandbox.fleet.layout import Layout
 from sandbox.hints import HINTS
 from sandbox.kernel import words_of
 from sandbox.slack.server import SlackSandbox
@@ -34,12 +35,25 @@ ANA, BEN, CHANNEL = "U01ANA", "U02BEN", "C0SERVING"
 ROLES = ("prefill", "decode", "router")
 KNOB_VALUE = "512"
 QUICK_BOOT_S = {"prefill": 1.5, "decode": 2.0, "router": 0.4}
+ROLLING_BOOT_S = {"prefill": 0.6, "decode": 0.8, "router": 0.4}  # each replica boots in turn
 QUICK_DRAIN_S = 0.7
 QUICK_BAKE_S = 1.5
 # Source: the incident, boots of 68 s and 72 s
 REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
 REAL_DRAIN_S = 3.0
 REAL_BAKE_S = 60.0
+# how the replicas are taken in turn: one first, watched, and judged by what is measured on it
+CANARY_WATCH_S = 1.5
+ROLLING_SLICE = "3s"  # a crash loop is told at the end of a long poll
+ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
+    "decode": {
+        "rolling": {
+            "max_unavailable": 1,
+            "keep": 2,
+            "canary": {"watch": f"{CANARY_WATCH_S:g}s", "require": ["ttft_s < 5"]},
+        }
+    },
+}
 LISTENS_S = 60.0
 COMMAND_S = 120.0
 STOP_S = 10.0
@@ -53,9 +67,11 @@ class StageError(SettingsError):
 class Stage:
     """Everything that runs during the demo, below one folder. Always `close()` it."""
 
-    def __init__(self, folder: Path, *, port: int = 0, real_time: bool = False) -> None:
+    def __init__(self, folder: Path, *, port: int = 0, real_time: bool = False, replicas: bool = False) -> None:
         self.folder = folder
-        self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else QUICK_BOOT_S
+        self.replicas = replicas
+        quick_s = ROLLING_BOOT_S if replicas else QUICK_BOOT_S
+        self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else quick_s
         self.slack = SlackSandbox(reference=reference(), page_hints=HINTS)
         self.fleet: DemoFleet | None = None
         self.bake_s = REAL_BAKE_S if real_time else QUICK_BAKE_S
@@ -80,13 +96,29 @@ class Stage:
         space.add_user("ana", user_id=ANA)
         space.add_user("ben", user_id=BEN)
         space.add_channel("serving", [ANA, BEN, space.app.bot_user], channel_id=CHANNEL)
-        engines = Engines(drain_s=self._drain_s, env={"decode": {KNOB_ENV: KNOB_VALUE}})
+        engines = Engines(drain_s=self._drain_s, env={"decode": {KNOB_ENV: KNOB_VALUE}}, real_router=self.replicas)
         people = People(engineers=(ANA, BEN), approvers=(BEN,))
         self._cgroup = Cgroup.create(f"clawback-{os.getpid()}-product-{time.monotonic_ns():x}")
         self._guard = Guard(self._cgroup)
         folder = self.folder / "fleet"
-        timing = {"bake": f"{self.bake_s:g}s"}
-        self.fleet = DemoFleet(folder, boot_s=self.boot_s, people=people, timing=timing, engines=engines, wait=False)
+        timing = {"bake": f"{self.bake_s:g}s", **({"wait_slice": ROLLING_SLICE} if self.replicas else {})}
+        self.fleet = DemoFleet(
+            folder,
+            hosts=Layout.replicated() if self.replicas else 1,
+            boot_s=self.boot_s,
+            people=people,
+            timing=timing,
+            engines=engines,
+            more=ROLLING if self.replicas else None,
+            wait=False,
+        )
+
+    @property
+    def hosts_said(self) -> str:
+        """What is booted, for people."""
+        if self.replicas:
+            return "three hosts with 2 prefill, 3 decode and a real sglang-router under systemd"
+        return "a host with prefill, decode and router under systemd"
 
     def start(self) -> None:
         """Start the product, and wait until the services are healthy and the bot listens.

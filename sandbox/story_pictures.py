@@ -13,7 +13,8 @@ from policies.errors import OpsError
 from sandbox.pictures import Part, take_pictures
 from sandbox.png import small
 from sandbox.stage import Stage
-from sandbox.story import Story, in_words
+from sandbox.story import Story
+from sandbox.telling import in_words
 
 MOST_BYTES = 150_000  # what a reader of the README loads for each
 SIZE = (1200, 800)

@@ -15,7 +15,6 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import RevertKnob
 from workers.blaming import blame
-from workers.line import ahead_of
 from workers.trouble import no_plan
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def _planned(wiring: Wiring, asked: e.Asked, change_id: str) -> e.Event:
         return e.Refused(findings=outcome.findings)
     decision = outcome.decision
     return e.Planned(
-        plans=ahead_of(wiring, outcome.plans, change_id),
+        plans=outcome.plans,
         findings=outcome.findings,
         approvals=decision.approvals,
         by=decision.by,

@@ -46,7 +46,6 @@ from bot.messages import (
     systemd,
     talk,
     threads,
-    waiting,
 )
 from bot.messages.fields import FIELDS, Value, names, needed
 from policies.finding import Finding
@@ -88,7 +87,6 @@ NOUNS = (
     systemd,
     talk,
     threads,
-    waiting,
 )
 SENTENCES: dict[str, str] = {code: text for noun in NOUNS for code, text in noun.SENTENCES.items()}
 

@@ -36,7 +36,6 @@ from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted, Required
 from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
-from policies.events.waiting import Queued, Rebased
 from policies.events.work import (
     Baked,
     BakeReading,
@@ -86,8 +85,6 @@ __all__ = (
     "Planned",
     "Probed",
     "Proved",
-    "Queued",
-    "Rebased",
     "Refused",
     "Reminded",
     "Replan",

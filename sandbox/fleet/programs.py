@@ -14,6 +14,7 @@ from sandbox.fleet.units import PYTHON
 CHECK_S = 1
 CHECKS_TO_RETURN = 1
 CHECKS_TO_DROP = 2
+BREAKER_S = 3  # an open breaker is tried again after so long; the gateway: 60 s
 # the real router looks for the tokenizer of each model that it hears of; the sandbox leaves the machine for nothing
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"}
 
@@ -96,6 +97,7 @@ class Programs:
             "health-success-threshold": CHECKS_TO_RETURN,
             "health-failure-threshold": CHECKS_TO_DROP,
             "worker-startup-check-interval": CHECK_S,
+            "cb-timeout-duration-secs": BREAKER_S,
             "shutdown-grace-period-secs": max(1, round(self.engines.drain_s)),
             "log-level": "warn",
         }
