@@ -7,7 +7,7 @@ done) has no line; the card shows it.
 from __future__ import annotations
 
 from bot import lines
-from bot.cards import deploys, rolling
+from bot.cards import deploys, drains, rolling
 from bot.cards.blame import blame_lines
 from bot.cards.kit import cut
 from bot.cards.plan import mentions
@@ -119,7 +119,7 @@ def _step_done(story: Story) -> Markup | None:
             told = plan.deploy.ref
         return say("step.restarted-with", service=name, setting=told or f"{setting.variable} unset", pid=pid)
     if isinstance(step, (DrainStep, AdmitStep)):
-        return None
+        return drains.done(event)
     if undo:
         return say("step.undo-written", instance=instance(step))
     if step.text is None:
@@ -153,7 +153,12 @@ def _healthy(story: Story, event: e.GatePassed) -> Markup:
 
 
 def _gate(event: e.GatePassed) -> Markup | None:
-    """On the way forward these gates are told with the proof; an undo has none, so here they are told one by one."""
+    """On the way forward these gates are told with the proof; an undo has none, so here they are told one by one.
+
+    That an instance is back is told when it is: the proof comes much later.
+    """
+    if event.gate == "admitted":
+        return reasons(event.verdict.findings)
     if (
         event.part == "do"
         or event.gate not in {"environment", "reported", "version", "canary"}

@@ -238,5 +238,11 @@ class Plan(Model):
 
     @property
     def services(self) -> tuple[str, ...]:
-        """Instances (service@host) touched, in order of first touch: the leases to take."""
+        """Instances (service@host) touched, in order of first touch."""
         return tuple(dict.fromkeys(f"{s.service}@{s.host}" for s in self.steps))
+
+    @property
+    def leased(self) -> tuple[str, ...]:
+        """The leases to take: the instances touched, and the routers whose lists of workers are changed."""
+        steps = (s for s in (*self.steps, *self.undo) if isinstance(s, (DrainStep, AdmitStep)))
+        return tuple(dict.fromkeys((*self.services, *(at.router for s in steps for at in s.at))))

@@ -15,6 +15,8 @@ from policies.fleet import Fleet
 from policies.plan import AdmitStep, CommandStep, DrainStep, Plan, PruneStep, RestartStep, Step, WriteStep
 from policies.replan import moved_files
 from workers.aims import text_sha256
+from workers.drains import Drains
+from workers.enlisting import NotDone
 from workers.executors.answers import ActRecord, Fenced, UnitAsk
 from workers.executors.releases import Act
 from workers.hosts import Hosts
@@ -51,13 +53,20 @@ class Acts:
     """
 
     def __init__(
-        self, hosts: Hosts, lease: Lease, change: str, first: Mapping[str, int], unknown: Callable[[Finding], None]
+        self,
+        hosts: Hosts,
+        lease: Lease,
+        change: str,
+        first: Mapping[str, int],
+        unknown: Callable[[Finding], None],
+        drains: Drains,
     ) -> None:
         self._hosts = hosts
         self._lease = lease
         self._change = change
         self._first = first
         self._unknown = unknown
+        self._drains = drains
 
     def do(self, step: Step, part: e.Part, index: int, *, again: bool) -> e.StepDone:
         """Do the step. `again`: it was begun before, so the host is asked first whether it was done.
@@ -117,6 +126,13 @@ class Acts:
         token = self._lease.tokens[instance(step)]
         return self.ask(step, lambda: self._hosts.at(step.host).fence(step.unit, token=token).incarnation)
 
+    def fence_routers(self, step: DrainStep | AdmitStep) -> None:
+        """Shut out older workers at the routers of a step.
+
+        Raises: Undecided, LeaseLost.
+        """
+        self.ask(step, lambda: self._drains.fence(step))
+
     def ask(self, step: Step, question: Callable[[], T]) -> T:
         """A question that changes nothing, asked again with growing pauses.
 
@@ -131,6 +147,8 @@ class Acts:
             self._lease.check()
             try:
                 return attempt()
+            except NotDone as not_done:
+                raise Undecided(*not_done.findings) from not_done
             except HostKeyRefused as error:
                 raise Undecided(host_finding(error)) from error
             except HostRefused as error:
@@ -154,7 +172,7 @@ class Acts:
                     raise
                 return self._undo_write(step, index, name)
         if isinstance(step, (DrainStep, AdmitStep)):
-            raise TypeError("no plan has such a step yet")
+            return self._drains.do(step, part, index)
         if not isinstance(step, RestartStep):
             who = Act(token=token, change=self._change, step=name)
             try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,7 +17,7 @@ from policies.canaries import watches_due
 from policies.change import Change, IllegalTransition
 from policies.errors import LeaseLost, StoreUnavailable
 from policies.finding import Finding, Verdict
-from policies.plan import CanaryWatch, RestartStep, Step
+from policies.plan import AdmitStep, CanaryWatch, DrainStep, RestartStep, Step
 from policies.stages import next_step, stage_of, unsettled
 from policies.undoing import no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
@@ -25,6 +26,7 @@ from workers.aims import aim_of, version_of
 from workers.bake import begin, watch
 from workers.canaries import Canaries
 from workers.carrying import Carrying, Stop
+from workers.drains import Drains
 from workers.floor import Floor
 from workers.gatekeeper import Gatekeeper
 from workers.issued import told
@@ -48,7 +50,7 @@ def execute(wiring: Wiring, change_id: str) -> None:
         return
     wiring.hosts.warm(step.host for step in plan.steps)
     try:
-        lease = wiring.leases.take(plan.services, owner=wiring.name, lease_s=wiring.fleet.timing.lease_s)
+        lease = wiring.leases.take(plan.leased, owner=wiring.name, lease_s=wiring.fleet.timing.lease_s)
     except LeaseLost as held:
         LOG.info("an instance is leased to another worker", change=change_id, why=held.message)
         return  # the sweep rings again when the lease is free
@@ -71,10 +73,11 @@ class Run(Carrying):
         super().__init__(wiring, change, lease)
         self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
         self.floor = Floor(wiring.fleet, wiring.hosts, lease.check)
-        self.probing = Probing(wiring, self.gates)
+        self.probing = Probing(wiring, self.gates.generations)
         turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
         first = turns[0].tokens if turns else lease.tokens
-        self.acts = Acts(wiring.hosts, lease, change.id, first, self._unknown)
+        drains = Drains.of(wiring, lease, change.id, first, partial(self.ledger.entries, change.id))
+        self.acts = Acts(wiring.hosts, lease, change.id, first, self._unknown, drains)
         self.issued: set[tuple[e.Part, int]] = set()  # steps done in this turn
         self.well = False  # proven and watched: only what is left over remains to be taken away
 
@@ -118,6 +121,8 @@ class Run(Carrying):
         for step in self.plan.steps:
             if isinstance(step, RestartStep):
                 self.acts.incarnation(step)
+            elif isinstance(step, (DrainStep, AdmitStep)):
+                self.acts.fence_routers(step)
 
     def _abort_if_asked(self) -> None:
         self.change = self.ledger.load(self.change.id)
@@ -140,8 +145,10 @@ class Run(Carrying):
         elif isinstance(step, RestartStep):
             self._gates(step, part, index)
             self.w.recorder.after_step(self.plan.services)
+        elif isinstance(step, AdmitStep):
+            self._admitted(step, part, index)
         else:
-            raise TypeError(f"nobody asks the gates of a {step.kind} step yet")
+            raise TypeError(f"a {step.kind} step has no gates")
 
     def _act(self, step: Step, part: e.Part, index: int) -> None:
         again = self.change.progress.started == index
@@ -166,7 +173,7 @@ class Run(Carrying):
             return
         issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
-        touched = tuple(dict.fromkeys(s.service for s in self.plan.steps))
+        touched = self._touched(part, step)
         aim = aim_of(self.w.fleet, self.plan, instance(step), undoing=self.change.undoing)
         wanted = version_of(self.plan, instance(step), undoing=self.change.undoing)
         for answer in self.gates.ask(step, issued, aim, touched, wanted):
@@ -178,6 +185,29 @@ class Run(Carrying):
             verdict = Aftermath(self.w.fleet, self.w.hosts).told(self.plan, step, issued, aim, answer)
             self.record(e.GateFailed.model_validate({**common, "verdict": verdict}))
             self._answer(verdict, part, changed=step.changed)
+
+    def _admitted(self, step: AdmitStep, part: e.Part, index: int) -> None:
+        """Ask its routers; in a turn of its own, have them register it first where they do not list it (any more)."""
+        failed = self.change.failed_gate
+        if failed is not None and (failed.part, failed.index) == (part, index):
+            self._answer(failed.verdict, part, changed=False)
+            return
+        if (part, index) not in self.issued:
+            self.acts.do(step, part, index, again=True)
+            self.issued.add((part, index))
+        touched = self._touched(part, step)
+        for answer in self.gates.ask_admit(step, self.ledger.entries(self.change.id), touched):
+            common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
+            if answer.verdict.answer == "pass":
+                probe = self.probing.read(answer.verdict) if part == "do" else None
+                self.record(answer.passed(common, probe))
+                continue
+            self.record(e.GateFailed.model_validate({**common, "verdict": answer.verdict}))
+            self._answer(answer.verdict, part, changed=False)
+
+    def _touched(self, part: e.Part, step: Step) -> tuple[str, ...]:
+        """Instances that the change came to until this step."""
+        return tuple(instance(s) for s in self.plan.steps if part == "undo" or s.wave <= step.wave)
 
     def _answer(self, verdict: Verdict, part: e.Part, *, changed: bool) -> None:
         """What follows from a gate or a canary that did not pass."""
@@ -220,8 +250,10 @@ class Run(Carrying):
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""
-        step = self.plan.steps[-1]
-        proved, bad = look_until_well(lambda: self.acts.ask(step, lambda: look(self.w.fleet, self.w.hosts, self.plan)))
+        step, told = self.plan.steps[-1], self.ledger.entries(self.change.id)
+        proved, bad = look_until_well(
+            lambda: self.acts.ask(step, lambda: look(self.w.fleet, self.w.hosts, self.plan, told))
+        )
         if not told_already(self.ledger.entries(self.change.id)):
             self.record(proved)
         if bad:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from policies.addresses import url_at
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
+from policies.events import Entry
 from policies.finding import Finding, Verdict
-from policies.fleet import Canary, Fleet, Service
-from policies.gates import canary, environment, health, incarnation, port, reported, version
-from policies.plan import RestartStep, VersionAim
-from policies.planning.steps import reaches
+from policies.fleet import Fleet, Service
+from policies.gates import environment, health, incarnation, port, reported, version
+from policies.plan import AdmitStep, RestartStep, VersionAim
+from workers.admitting import ADMIT_S, admitted
 from workers.aims import Aim, prove
-from workers.executors.answers import Failure, HttpAsk, Waited
+from workers.executors.answers import Failure, Waited
 from workers.gate_answers import Answer, ended_since, not_asked
+from workers.generations import Generations
 from workers.hosts import Hosts
 from workers.issued import Issued
+from workers.routers import Routers
 from workers.trouble import about_host
 from workers.versions import Versions
 
@@ -36,18 +37,21 @@ class Gatekeeper:
         self._hosts = hosts
         self._check = check
         self._versions = Versions(fleet, hosts)
+        self._routers = Routers(fleet, hosts)
+        self.generations = Generations(fleet, hosts, check)
 
     def ask(
         self,
         step: RestartStep,
         issued: Issued,
         aim: Aim | None,
-        touched: tuple[str, ...],
+        touched: Sequence[str],
         wanted: VersionAim | None = None,
     ) -> Iterator[Answer]:
         """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass.
 
-        touched: the services of the plan; canaries that go through one of them are asked. wanted: the version.
+        touched: instances (service@host) that were restarted until now; canaries that go through one of them are asked.
+        wanted: the version.
         A gate that passed before and does not hold any more is answered again.
         """
         life: Answer | None = None
@@ -58,10 +62,32 @@ class Gatekeeper:
                 return
             if answer.gate in step.gates and answer.gate not in issued.passed:
                 yield answer
-        for answers in (self._value(step, aim, life), self._version(step, wanted, life), self._path(step, touched)):
+        path = self.generations.behind(step, touched)
+        for answers in (self._value(step, aim, life), self._version(step, wanted, life), path):
             for answer in answers:
                 if answer.verdict.answer == "pass" and answer.gate in issued.passed:
                     continue
+                yield answer
+                if answer.verdict.answer != "pass":
+                    return
+
+    def ask_admit(self, step: AdmitStep, entries: Iterable[Entry], touched: Sequence[str] = ()) -> Iterator[Answer]:
+        """Whether every router sends the instance requests again; where the step says so, canaries behind that.
+
+        Asked again until they do or the time is over that a router needs for its own health checks. entries: of the
+        change. touched: instances (service@host) so far.
+        """
+        begun, told = time.monotonic(), tuple(entries)
+        while True:
+            self._check()
+            waited_s = time.monotonic() - begun
+            verdict = admitted(self._routers, step, told, waited_s)
+            if verdict.answer == "pass" or waited_s >= ADMIT_S:
+                yield Answer("admitted", verdict, waited_s=waited_s)
+                break
+            time.sleep(RETRY_PAUSE_S)
+        if verdict.answer == "pass":
+            for answer in self.generations.behind(step, touched):
                 yield answer
                 if answer.verdict.answer != "pass":
                     return
@@ -220,42 +246,3 @@ class Gatekeeper:
                 break
             time.sleep(RETRY_PAUSE_S)  # what has just begun to answer may not say everything yet
         yield Answer("version", verdict, facts.incarnation)
-
-    def _path(self, step: RestartStep, touched: tuple[str, ...]) -> Iterator[Answer]:
-        if "canary" in step.gates:
-            for service in self._fleet.services.values():
-                if service.canary is not None and reaches(self._fleet, service.name, touched):
-                    yield Answer("canary", self.canary(service, service.canary))
-
-    def canary(self, service: Service, probe: Canary) -> Verdict:
-        """One generation with a fresh nonce, tried again until it passes or the canary's time is over.
-
-        It is asked from the first host of the service, whose address `{address}` in the url is.
-
-        Again, because a router needs some health checks of its own before it takes a restarted worker back.
-        """
-        deadline = time.monotonic() + probe.timeout_s
-        while True:
-            self._check()
-            nonce = secrets.token_hex(6)
-            left_s = max(1.0, deadline - time.monotonic())
-            ask = HttpAsk(
-                id="canary",
-                url=url_at(probe.url, self._fleet.hosts[service.on[0]].address),
-                method="POST",
-                body=canary.filled(probe.body, nonce),
-                timeout_s=left_s,
-                max_bytes=65536,
-            )
-            try:
-                seen = self._hosts.observe([], [], {service.on[0]: [ask]})
-            except OpsError as error:
-                if not about_host(error):
-                    raise
-                verdict = Verdict(answer="error", findings=(not_asked(service.on[0], error),))
-            else:
-                expected = probe.expect_text.replace(canary.PLACEHOLDER, nonce)
-                verdict = canary.judge(service.name, seen.probes.get("canary"), expected)
-            if verdict.answer == "pass" or time.monotonic() >= deadline:
-                return verdict
-            time.sleep(RETRY_PAUSE_S)

@@ -17,11 +17,12 @@ Answer: {"v": 1, "ok": true, ...} or {"v": 1, "ok": false, "code": C, "message":
     switch   has that link name another release, when that one is whole
     prune    takes old releases away
     command  runs the declared command of a deploy
+    workers  adds a worker at a router of this host, or removes one, through the router's own API
     read     reads files, and what programs that change nothing write
 
-write, restart, fence, switch, prune and command carry a fencing token. A token lower than the stored one is refused; a
-higher one is stored (and on the disk) before anything is done, so that a worker which lost its lease cannot act any
-more.
+write, restart, fence, switch, prune, command and workers carry a fencing token. A token lower than the stored one is
+refused; a higher one is stored (and on the disk) before anything is done, so that a worker which lost its lease cannot
+act any more.
 """
 
 from __future__ import annotations
@@ -85,6 +86,9 @@ END_S = 2.0  # between the signals that end a program
 UNIT_NAME = re.compile(r"[A-Za-z0-9:_.\\-]+(?:@[A-Za-z0-9:_.\\@-]*)?\.service")
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RELEASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}")
+WORKER_ID = re.compile(r"[0-9A-Za-z-]{1,64}")  # a router gives UUIDs; nothing that could be another path
+NOTE_MAX_CHARACTERS = 16384
+ROUTER_TIMEOUT_S = 10.0  # below LOCK_TIMEOUT_S: who waits for the lock gets it
 PART_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 RELEASES_PATH = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._+@-]{0,254}){2,16}")
 
@@ -2290,6 +2294,45 @@ def command(request: Json, manager: Manager) -> Json:
     return {"unit": unit, "already": False, **told}
 
 
+def workers(request: Json, manager: Manager) -> Json:
+    """Asks a router's own API to add a worker, or to remove one, while the token of the router's unit is held.
+
+    A router answers at once and does it a moment later; asked twice it does it once. So the answer is passed on as it
+    is, and whoever asks looks at the router before and after. note: kept with the record, for a successor.
+    """
+    unit, token = unit_field(request), token_field(request)
+    change, step = key_field(request, "change"), key_field(request, "step")
+    note = field(request, "note", str, "", required=False)
+    add = field(request, "add", (dict, NONE), None, required=False)
+    remove = field(request, "remove", (str, NONE), None, required=False)
+    if (add is None) == (remove is None):
+        raise Refused("bad-request", "either 'add' or 'remove' is expected")
+    if remove is not None and not WORKER_ID.fullmatch(remove):
+        raise Refused("bad-request", f"'remove' is {remove[:80]!r}, expected the id that the router gave a worker")
+    if len(note) > NOTE_MAX_CHARACTERS:
+        raise Refused("bad-request", f"'note' has more than {NOTE_MAX_CHARACTERS} characters")
+    url = field(request, "api", str).rstrip("/") + "/workers" + ("" if remove is None else f"/{remove}")
+    probe = probe_fields({"id": "workers", "url": url, "json": add, "timeout_s": ROUTER_TIMEOUT_S})
+    probe["method"] = "POST" if remove is None else "DELETE"
+    with UnitState(manager.scope, unit) as state:
+        with manager.start_show([unit]) as asked:
+            state.raise_token(token)
+            asked.known(unit)
+        entry: Json = {
+            "verb": "workers", "change": change, "step": step, "token": token, "at": time.time(), "phase": "intended",
+            "status": None, "note": note,
+        }  # fmt: skip
+        state.record(entry)
+        answer = ask_all([probe])[0]
+        sure = answer["status"] is not None
+        entry.update(
+            status=answer["status"], phase=("done" if answer["status"] < 400 else "failed") if sure else "intended"
+        )
+        state.record(entry)
+    told = {"status": answer["status"], "body": answer["body"], "error": answer["error"]}
+    return {"unit": unit, "at": entry["at"], **told}
+
+
 def read(request: Json, manager: Manager) -> Json:
     """Reads files, and what programs that change nothing write."""
     answers: List[Json] = []
@@ -2506,7 +2549,7 @@ def hello(request: Json, _manager: Manager) -> Json:
 
 
 VERBS = {"hello": hello, "observe": observe, "write": write, "restart": restart, "wait": wait, "fence": fence}
-VERBS.update(rights=rights, releases=releases, switch=switch, prune=prune, command=command, read=read)
+VERBS.update(rights=rights, releases=releases, switch=switch, prune=prune, command=command, workers=workers, read=read)
 
 
 def answer_to(data: bytes) -> Json:

@@ -196,7 +196,7 @@ class Planner:
     def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:
         """The plans that no lock stands in the way of; where none is left, the locks that do."""
         locks = standing(self._ledger.index("locks"), self._clock())
-        ways = [(plan, in_the_way(locks, plan.services, _deploys(plan))) for plan in planning.plans]
+        ways = [(plan, in_the_way(locks, plan.leased, _deploys(plan))) for plan in planning.plans]
         left = tuple(plan for plan, found in ways if not found)
         if not ways or left:
             return replace(planning, plans=left), ()
@@ -205,11 +205,11 @@ class Planner:
 
     def _held_by_others(self, planning: Planning) -> tuple[Finding, ...]:
         """Changes that wait for a person keep what they touched: undoing one must not undo a newer one with it."""
-        wanted = {i for plan in planning.plans for i in plan.services}
+        wanted = {i for plan in planning.plans for i in plan.leased}
         found: list[Finding] = []
         for name in self._ledger.open_changes():
             other = self._ledger.load(name)
-            shared = wanted & set(other.plan.services if other.plan is not None else ())
+            shared = wanted & set(other.plan.leased if other.plan is not None else ())
             if other.state == "held" and shared:
                 values: dict[str, str | int | float | None] = {"change": name, "instances": ", ".join(sorted(shared))}
                 found.append(Finding(code="plan.held-by", effect="refuse", values=values))

@@ -15,11 +15,11 @@ from policies.change import Change
 from policies.citation import Citation
 from policies.errors import StoreUnavailable
 from policies.finding import Finding, Verdict
+from policies.gates.canary import PASSED
 from policies.intents import StateCause, Where
-from policies.planning.steps import reaches
 from policies.probe import Probe, probe
 from policies.statement import Statement, Times
-from workers.gatekeeper import Gatekeeper
+from workers.generations import Generations
 from workers.judging import Judging, Span
 from workers.reserved import known, reserved
 
@@ -35,13 +35,13 @@ LOOKS = 3
 class Probing:
     """Of one worker's turn at one change."""
 
-    def __init__(self, wiring: Wiring, gates: Gatekeeper) -> None:
+    def __init__(self, wiring: Wiring, generations: Generations) -> None:
         self._w = wiring
-        self._gates = gates
+        self._generations = generations
 
     def read(self, verdict: Verdict) -> Probe | None:
         """The measurement behind a canary that came back; None for another verdict."""
-        values = next((f.values for f in verdict.findings if f.code == "gate.canary.text"), None)
+        values = next((f.values for f in verdict.findings if f.code in PASSED), None)
         if verdict.answer != "pass" or values is None:
             return None
         service, at, took_s = str(values["service"]), _number(values.get("at")), _number(values.get("took_s"))
@@ -56,14 +56,14 @@ class Probing:
         """
         if any(isinstance(entry.event, e.Probed) for entry in self._w.ledger.entries(change.id)):
             return [], ended
-        plan, fleet = change.plan, self._w.fleet
-        touched = tuple(dict.fromkeys(step.service for step in plan.steps)) if plan is not None else ()
+        plan = change.plan
+        touched = plan.services if plan is not None else ()
         probed: list[e.Probed] = []
-        for service in fleet.services.values():
-            if service.canary is None or not reaches(fleet, service.name, touched):
+        for service, instance in self._generations.reaching(touched):
+            if service.canary is None:
                 continue
             self._scrape()
-            verdict = self._gates.canary(service, service.canary)
+            verdict = self._generations.ask(service, service.canary, instance)
             found = self.read(verdict)
             if found is None:
                 return probed, verdict.findings

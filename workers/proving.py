@@ -11,10 +11,12 @@ from policies.deploys.strategy import Variable
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import DeployPlan, Plan
+from policies.plan import AdmitStep, DeployPlan, Plan
 from policies.proof import Proof
+from workers.admitting import admitted
 from workers.aims import Aim, prove, variable_of
 from workers.hosts import Hosts
+from workers.routers import Routers
 from workers.versions import Versions
 
 LOOKS = 3
@@ -43,8 +45,8 @@ def told_already(entries: Iterable[e.Entry]) -> bool:
     return told
 
 
-def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
-    """The proof, and what speaks against it.
+def look(fleet: Fleet, hosts: Hosts, plan: Plan, entries: Iterable[e.Entry] = ()) -> Look:
+    """The proof, and what speaks against it. entries: of the change, to know what was registered before its drains.
 
     Raises: HostUnreachable, HostAnswerLost.
     """
@@ -67,6 +69,10 @@ def look(fleet: Fleet, hosts: Hosts, plan: Plan) -> Look:
         ok = answer is not None and answer.status == 200
         code = "proof.healthy" if ok else "proof.not-healthy"
         health.append(Finding(code=code, effect="note" if ok else "refuse", values=values))
+    admits = {f"{s.service}@{s.host}": s for s in plan.steps if isinstance(s, AdmitStep)}
+    told = tuple(entries)
+    verdicts = [admitted(Routers(fleet, hosts), step, told) for step in admits.values()]
+    health += [finding for verdict in verdicts for finding in verdict.findings]
     gone = "hold.proof-lost" if plan.deploy is None else "hold.version-lost"
     not_live = (Finding(code=gone, effect="refuse", values={"instance": name}) for name in lost)
     return e.Proved(proofs=proofs, findings=tuple(health)), (*(f for f in health if f.effect == "refuse"), *not_live)

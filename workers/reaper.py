@@ -50,8 +50,8 @@ def _bell(change: Change, leases: Leases, overdue: set[str], now: float) -> tupl
     if change.state == "planned":
         return ("ask", "expire", change.id) if change.id in overdue else None
     if change.state in WORKING and change.plan is not None:
-        leases.give_up_dead(change.plan.services)
-        held = any(leases.holder(instance) for instance in change.plan.services)
+        leases.give_up_dead(change.plan.leased)
+        held = any(leases.holder(instance) for instance in change.plan.leased)
         return None if held else ("act", "execute", change.id)
     return None
 

@@ -23,6 +23,7 @@ GATES = {
     "environment": "step.gate-environment",
     "reported": "step.gate-reported",
     "version": "step.gate-version",
+    "admitted": "step.gate-admitted",
     "canary": "step.gate-canary",
 }
 NOW = {
@@ -30,6 +31,8 @@ NOW = {
     "switch": "step.now-switch",
     "command": "step.now-command",
     "prune": "step.now-prune",
+    "drain": "step.now-drain",
+    "admit": "step.now-admit",
 }
 
 
@@ -71,6 +74,8 @@ def _complete(change: Change, index: int) -> bool:
 
 def _now(change: Change, index: int, step: Step) -> Markup:
     name = named(change.plan, instance(step))
+    if step.kind == "admit" and index in change.progress.done:
+        return say("step.now-admitting", instance=name, gate=say(GATES["admitted"]))
     if step.kind != "restart":
         return say(NOW[step.kind], instance=name)
     waiting = open_gates(change, index)

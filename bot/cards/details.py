@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import unified_diff
 
-from bot.cards import deploys, evidence
+from bot.cards import deploys, drains, evidence
 from bot.cards.kit import Block, Card, fenced, made, section
 from bot.cards.plan import undo_line, unique
 from bot.cards.story import Story, instance
@@ -78,13 +78,16 @@ def _step(number: int, step: Step) -> list[Markup]:
         code = "details.remove" if step.text is None else "details.write"
         return [say(code, n=number, instance=instance(step), path=step.path)]
     if isinstance(step, (DrainStep, AdmitStep)):
-        return []
+        return [*drains.details(number, step), *_gates(step)]
     if not isinstance(step, RestartStep):
         return [deploys.step(number, step)]
     pid = step.before.main_pid or None
     argv = " ".join(step.argv)
-    told = say("details.restart", n=number, instance=instance(step), argv=argv, pid=pid)
-    return [told, say("details.gates", gates=" → ".join(step.gates))] if step.gates else [told]
+    return [say("details.restart", n=number, instance=instance(step), argv=argv, pid=pid), *_gates(step)]
+
+
+def _gates(step: Step) -> list[Markup]:
+    return [say("details.gates", gates=" → ".join(step.gates))] if step.gates else []
 
 
 def _covered(plans: list[Plan]) -> list[Markup]:

@@ -59,6 +59,11 @@ SENTENCES: dict[str, str] = {
     "gate.reported.differs": "the engine of {instance} says {reported:value} at {path:code}, expected {wanted:value}",
     "gate.reported.not-there": "the engine of {instance} reports nothing at {path:code}, expected {wanted:value}",
     "gate.reported.no-answer": "the engine of {instance} did not report (status {status}), expected {wanted:value}",
+    "gate.canary.path": (
+        "canary {expected:code} came back through {service} in {took_s:s}; any of {behind} may have answered, so it"
+        " proves the path and says nothing about one instance"
+    ),
+    "gate.canary.instance": "canary {expected:code} came back from {instance} itself in {took_s:s}",
     "gate.canary.text": "canary {expected:code} came back through {service} in {took_s:s}",
     "gate.canary.wrong-text": (
         "canary through {service} came back with {text:or=no text} in {took_s:s}, expected {expected:code}"

@@ -12,6 +12,7 @@ from policies.model import Model
 from policies.plan import GateKind, StepKind
 from policies.probe import Probe
 from policies.proof import Proof
+from policies.routers.listed import Taken
 
 Part = Literal["do", "undo"]
 
@@ -46,7 +47,8 @@ class StepDone(Model):
     host_at: float
     before: Incarnation | None = None
     sha256: str | None = None
-    findings: tuple[Finding, ...] = ()  # what a command or a pruning had to say
+    findings: tuple[Finding, ...] = ()  # what a command, a pruning or a drain had to say
+    found: tuple[Taken, ...] = ()  # of a drain: what each router knew of the instance
 
 
 class GatePassed(Model):

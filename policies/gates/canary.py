@@ -1,4 +1,8 @@
-"""Does one generation come through the whole path, with a text that only this request can have?"""
+"""Does one generation come through the whole path, with a text that only this request can have?
+
+What comes through a router proves the path: where there are replicas behind it, another one than the restarted may have
+answered. Only a canary that is sent to one instance itself says something about that instance.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ from pydantic import JsonValue
 
 from policies.facts import HttpAnswer
 from policies.finding import Verdict
+from policies.fleet import Fleet
 from policies.gates import Values, failed, passed, readable, undecided
 
 PLACEHOLDER = "{nonce}"
+PASSED = frozenset({"gate.canary.text", "gate.canary.path", "gate.canary.instance"})
 
 
 def filled(value: JsonValue, nonce: str) -> JsonValue:
@@ -34,13 +40,37 @@ def generated_text(body: str) -> str | None:
     return readable(text) if isinstance(text, str) else None
 
 
-def judge(service: str, answer: HttpAnswer | None, expected: str) -> Verdict:
-    """Pass when the generated text contains `expected`; a 200 without the text is a fail."""
+def replicas_behind(fleet: Fleet, service: str) -> str | None:
+    """`2 prefill, 3 decode`: the replicas of which any may have answered; None where there is one of each."""
+    seen: dict[str, int] = {}
+    waiting = [service]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in seen:
+            seen[name] = len(fleet.services[name].on)
+            waiting += fleet.services[name].needs
+    return ", ".join(f"{n} {name}" for name, n in seen.items() if n > 1) or None
+
+
+def judge(
+    service: str,
+    answer: HttpAnswer | None,
+    expected: str,
+    *,
+    instance: str | None = None,
+    behind: str | None = None,
+) -> Verdict:
+    """Pass when the generated text contains `expected`; a 200 without the text is a fail.
+
+    instance: that it was sent to itself. behind: the replicas of which any may have answered, see `replicas_behind`.
+    """
     if answer is None:
         return undecided("gate.canary.not-asked", {"service": service})
     text = generated_text(answer.body)
     values: Values = {
         "service": service,
+        "instance": instance,
+        "behind": behind,
         "status": answer.status,
         "error": answer.error,
         "expected": expected,
@@ -54,4 +84,6 @@ def judge(service: str, answer: HttpAnswer | None, expected: str) -> Verdict:
         return failed("gate.canary.status", values)
     if text is None or expected not in text:
         return failed("gate.canary.wrong-text", values)
-    return passed("gate.canary.text", values)
+    if instance is not None:
+        return passed("gate.canary.instance", values)
+    return passed("gate.canary.path" if behind is not None else "gate.canary.text", values)

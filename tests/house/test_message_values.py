@@ -26,6 +26,8 @@ ADDED: dict[tuple[str, str], frozenset[str]] = {
     ("policies/gates", "failed"): frozenset(),
     ("policies/gates", "undecided"): frozenset(),
     ("workers/gatekeeper.py", "failed"): frozenset(),
+    ("workers/drains.py", "about"): frozenset({"instance"}),
+    ("workers/enlisting.py", "about"): frozenset({"instance"}),
 }
 FIXED = {"told": frozenset({"instance", "device", "pid", "name", "since", "cgroup"})}
 

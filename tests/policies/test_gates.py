@@ -20,7 +20,7 @@ from policies.proof import prove
 from tests.policies import builders as b
 from tests.shared import ROOT
 
-GOLDEN_GATES = ("incarnation", "port", "health", "canary", "reported", "version")
+GOLDEN_GATES = ("incarnation", "port", "health", "canary", "reported", "version", "admitted")
 CASES = {gate: b.golden(f"gates/{gate}.json") for gate in GOLDEN_GATES}
 BEFORE, AFTER = [4100, 410000, "aa11"], [9002, 900200, "bb22"]
 JSON = st.recursive(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +12,14 @@ from bot.cards.probe import probe_line
 from bot.cards.statement import statement_lines
 from policies import events as e
 from policies.finding import Finding, Verdict
-from policies.fleet import Canary
+from policies.fleet import Canary, Service
 from policies.gates import failed, passed
 from tests.bot import stories
 from tests.bot.suspected import record
 from tests.conftest import Store
 from tests.workers.truths import World, fleet, texts
+from workers.generations import Generations
+from workers.hosts import Hosts
 from workers.probing import Probing
 from workers.statements import told
 
@@ -30,7 +33,10 @@ class Gates:
     wrong: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def canary(self, service: Any, _: Canary) -> Verdict:
+    def reaching(self, touched: Sequence[str]) -> Iterator[tuple[Service, str]]:
+        return Generations(self.world.fleet, Hosts.__new__(Hosts), lambda: None).reaching(touched)
+
+    def ask(self, service: Any, _: Canary, instance: str | None = None) -> Verdict:
         self.asked.append(service.name)
         self.world.wait(self.took_s)
         values: dict[str, str | int | float | None] = {"service": service.name, "expected": "abc", "status": 200}
@@ -63,7 +69,7 @@ class Room:
         self.gates.took_s = took_s
         router = self.world.fleet.services["router"]
         assert router.canary is not None
-        found = self.probing.read(self.gates.canary(router, router.canary))
+        found = self.probing.read(self.gates.ask(router, router.canary))
         assert found is not None
         return e.Probed(probe=found)
 

@@ -118,7 +118,7 @@ class Waited(Model):
 class ActRecord(Model):
     """One act that the host remembers. Incarnations are given for a restart, path and sha256 for a write."""
 
-    verb: Literal["write", "restart", "switch", "prune", "command"]
+    verb: Literal["write", "restart", "switch", "prune", "command", "workers"]
     change: str
     step: str
     token: int
@@ -134,6 +134,7 @@ class ActRecord(Model):
     ref_after: str | None = None
     argv_sha256: str | None = None  # of a command
     status: int | None = None
+    note: str | None = None  # of workers: what the router knew of the worker, as JSON
 
 
 class Fenced(Model):

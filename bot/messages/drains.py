@@ -1,0 +1,84 @@
+"""Taking an instance out at its routers, waiting until it has nothing to do, and giving it back."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {
+    "drain.empty": "{instance} is out of {routers}, and nothing was in flight after {took_s:s}",
+    "drain.still-out": "{instance} is still out of {routers} since its drain, so nothing can be in flight",
+    "drain.no-process": "{instance} is out of {routers}; it has no process, so nothing is in flight",
+    "drain.cuts": (
+        "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s} will be cut by the"
+        " restart (the oldest at the router is over {older_than_s:or=an unknown number of} s; not known:"
+        " {unknown:or=nothing})"
+    ),
+    "drain.cuts-unknown": (
+        "{instance} is out of {routers}; after {took_s:s} it is not known how many requests are in flight there and"
+        " will be cut by the restart (not known: {unknown:or=nothing}; the oldest at the router is over"
+        " {older_than_s:or=an unknown number of} s)"
+    ),
+    "drain.never-was": (
+        "{instance} was not registered at {router} ({worker:code}) before the drain, so it will not be registered there"
+        " afterwards"
+    ),
+    "drain.as-found": (
+        "{router} knows {instance} otherwise than the fleet file ({differs}); it is given back as {router} knew it"
+    ),
+    "hold.drain-over": (
+        "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s}, expected none (the"
+        " oldest at the router is over {older_than_s:or=an unknown number of} s; not known: {unknown:or=nothing});"
+        " nothing was restarted, look again or go back"
+    ),
+    "hold.drain-unknown": (
+        "{instance} is out of {routers}; after {took_s:s} it is not known whether requests are in flight there (not"
+        " known: {unknown:or=nothing}; the oldest at the router is over {older_than_s:or=an unknown number of} s);"
+        " nothing was restarted, look again or go back"
+    ),
+    "hold.not-taken-out": "{router} still lists {worker:code} although it was asked to remove it; look at the router",
+    "hold.registered-again": (
+        "somebody registered {worker:code} at {router} again while {instance} was drained; find out who, then look"
+        " again"
+    ),
+    "hold.not-listed": (
+        "{router} does not list {worker:code} although it was asked to register it ({said:or=it does not say why});"
+        " look at the router, then look again"
+    ),
+    "hold.router-refused": (
+        "{router} answered {status} when its list of workers was to be changed ({worker:code}: {said:or=no words});"
+        " look at the router, then look again"
+    ),
+    "router.no-answer": "{router} did not say which workers it has ({error}), so nothing is known about them",
+    "router.forbidden": (
+        "{router} answers {status} to whoever asks for its workers: it wants a key, and clawback has none; let it be"
+        " asked without one from its own host"
+    ),
+    "router.no-list": "{router} answers {status:or=nothing} when it is asked for its workers, expected 200 and a list",
+    "router.unreadable": "{router} gave no list of workers that can be read",
+    "admit.never-was": "{instance} was not registered at {router} before, so it is not registered now",
+    "gate.admitted.ok": "{instance} is registered at {router}, healthy there, breaker {breaker}",
+    "gate.admitted.never-was": "{instance} is not registered at {router}, as before the drain",
+    "gate.admitted.not-registered": (
+        "{instance} ({worker:code}) is not registered at {router} after {waited_s:s}, which lists {listed:n=worker};"
+        " register it, then look again"
+    ),
+    "gate.admitted.unhealthy": "{router} calls {worker:code} unhealthy after {waited_s:s} (breaker {breaker})",
+    "gate.admitted.breaker": "{router} has its breaker for {worker:code} {breaker} after {waited_s:s}, expected closed",
+    "gate.admitted.health-unknown": "{router} does not say whether {worker:code} is healthy",
+    "gate.admitted.breaker-unknown": (
+        "whether the breaker of {router} for {worker:code} is closed is not known ({breaker}): its metrics were not"
+        " read or do not say; the fleet file says where they are (`metrics` of the router)"
+    ),
+    "step.now-drain": "{instance} drain",
+    "step.now-admit": "{instance} registration",
+    "step.now-admitting": "{instance} registration, waiting for {gate}",
+    "step.gate-admitted": "its routers",
+    "details.drain": (
+        "{n}. take {instance} ({worker:code}) out at {router}, wait up to {deadline_s:s} until nothing is in flight"
+        " there; {over}"
+    ),
+    "details.drain-hold": "what is left then holds the change",
+    "details.drain-restart": "what is left then is cut by the restart",
+    "details.admit": (
+        "{n}. register {instance} ({worker:code}) at {router} again as it was (type, bootstrap port, labels, priority,"
+        " cost; a key of its own is told to nobody by a router, so that is not kept)"
+    ),
+}
