@@ -13,6 +13,7 @@ from bot.cards.kit import cut
 from bot.cards.plan import mentions
 from bot.cards.probe import probe_line
 from bot.cards.progress import held_next, reasons, succeeded
+from bot.cards.standing import mixed_now
 from bot.cards.story import Story, instance, named, order_said, value_written
 from bot.cards.verdict import proof_line
 from bot.markup import Markup, joined
@@ -227,7 +228,17 @@ def _held(story: Story) -> Markup | None:
     if not isinstance(event, e.Held):
         return None
     why = _gate_named(story, event.findings) or reasons(event.findings)
-    return joined([say("step.held", why=why), held_next(story.change)])
+    return joined([say("step.held", why=why), *mixed_now(story.change), held_next(story.change)])
+
+
+def _with_mixed(told: lines.Line) -> lines.Line:
+    """The line of an end, and which replica has what where they differ."""
+
+    def said(story: Story) -> Markup | None:
+        found = told(story)
+        return None if found is None else joined([found, *mixed_now(story.change)])
+
+    return said
 
 
 def _proved(story: Story) -> Markup | None:
@@ -267,7 +278,7 @@ TABLE: dict[str, lines.Line] = {
     "abort_asked": _abort_asked,
     "retry_asked": lines.by("step.retry-asked"),
     "undo_asked": _undo_asked,
-    "keep_chosen": lines.to(lines.by("step.kept")),
+    "keep_chosen": lines.to(_with_mixed(lines.by("step.kept"))),
     "held": lines.to(_held),
     "unknown": lines.why("step.unknown"),
     "canary_started": rolling.started,
@@ -277,9 +288,9 @@ TABLE: dict[str, lines.Line] = {
     "bake_started": _bake_started,
     "probed": _probed,
     "baked": lines.why("bake.done"),
-    "succeeded": lines.to(succeeded),
-    "rolled_back": lines.to(lines.why("end.rolled-back")),
-    "aborted": lines.to(lines.why("end.aborted")),
-    "failed": lines.to(lines.why("end.failed")),
+    "succeeded": lines.to(_with_mixed(succeeded)),
+    "rolled_back": lines.to(_with_mixed(lines.why("end.rolled-back"))),
+    "aborted": lines.to(_with_mixed(lines.why("end.aborted"))),
+    "failed": lines.to(_with_mixed(lines.why("end.failed"))),
     **dict.fromkeys(ASIDE, lines.nothing),  # what is recorded beside changes has messages of its own
 }

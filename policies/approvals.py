@@ -17,6 +17,7 @@ ASK_AGAIN = frozenset(
     {
         "hold.host-silent",
         "hold.floor",
+        "hold.mixed",
         "hold.host-refused",
         "host.key-refused",
         "hold.device-held",
@@ -122,7 +123,7 @@ def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
 
 def may_retry(change: Change) -> bool:
     """A gate failed and can be looked at again, or a host did not say how things stand and can be asked again."""
-    if change.failed_gate is not None or change.canary_failed is not None:
+    if change.looks_again:
         return True
     return isinstance(change.last, Held) and any(finding.code in ASK_AGAIN for finding in change.last.findings)
 

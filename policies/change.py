@@ -10,6 +10,7 @@ from policies import events as e
 from policies.facts import Incarnation
 from policies.intents import Actor
 from policies.plan import Plan, Step
+from policies.standing import Standing
 
 State = Literal[
     "new",
@@ -149,6 +150,7 @@ class Change:
     proved: e.Proved | None = None
     bake: e.BakeStarted | None = None
     baked: bool = False
+    standing: Standing | None = None  # what each replica had when it last stopped or ended
     last: e.Event | None = None
     ended_at: float | None = None
 
@@ -174,6 +176,11 @@ class Change:
     def progress(self) -> Progress:
         """The progress of the part that is being worked on."""
         return self.undo if self.undoing else self.do
+
+    @property
+    def looks_again(self) -> bool:
+        """A gate or the first replica did not pass, and can be looked at again."""
+        return self.failed_gate is not None or self.canary_failed is not None
 
     @property
     def ended(self) -> bool:
@@ -221,9 +228,9 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
         return replace(change, abort=event.actor)
     if isinstance(event, (e.UndoStarted, e.UndoAsked)):
         reason = event if isinstance(event, e.UndoStarted) else change.undo_reason
-        return replace(change, undoing=True, undo_reason=reason, failed_gate=None, canary_failed=None)
+        return replace(change, undoing=True, undo_reason=reason, failed_gate=None, canary_failed=None, standing=None)
     if isinstance(event, e.RetryAsked):
-        again = replace(change, failed_gate=None, canary_failed=None)
+        again = replace(change, failed_gate=None, canary_failed=None, standing=None)
         return again if change.canary_passed else replace(again, canary=None)  # watched anew
     if isinstance(event, e.GateFailed):
         return replace(change, failed_gate=event)
@@ -239,6 +246,8 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
         return replace(change, bake=event)
     if isinstance(event, e.Baked):
         return replace(change, baked=True)
+    if isinstance(event, (e.Held, e.KeepChosen, e.Succeeded, e.RolledBack, e.Aborted, e.Failed)):
+        return replace(change, standing=event.standing)
     if isinstance(event, (e.StepStarted, e.StepDone, e.GatePassed)):
         return _progress(change, event)
     return change

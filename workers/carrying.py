@@ -10,8 +10,10 @@ from policies.change import Change, apply
 from policies.errors import LedgerConflict, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import Plan
+from policies.standing import Standing
 from workers.lease import Held as Lease
 from workers.patience import Patient
+from workers.standing import standing
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -65,7 +67,12 @@ class Carrying:
 
     def hold(self, *findings: Finding) -> Stop:
         """Stop here and wait for a person."""
-        return self.end(e.Held(findings=findings))
+        return self.end(e.Held(findings=findings, standing=self.standing()))
+
+    def standing(self) -> Standing | None:
+        """What each replica has, read now; None where there are none, or nothing was begun."""
+        do = self.change.do
+        return standing(self.w, self.plan) if do.done or do.started is not None else None
 
     def _unknown(self, finding: Finding) -> None:
         if self.change.state != "unknown":

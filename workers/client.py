@@ -220,5 +220,5 @@ def _event(change: Change, act: Act, actor: Actor, finding: Finding) -> e.Event:
             return e.Aborted(findings=(note,))
         return e.AbortAsked(actor=actor)
     if act.kind == "keep":
-        return e.KeepChosen(actor=actor)
+        return e.KeepChosen(actor=actor, standing=change.standing)
     return e.RetryAsked(actor=actor) if act.kind == "retry" else e.UndoAsked(actor=actor)

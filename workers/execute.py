@@ -19,6 +19,7 @@ from policies.errors import LeaseLost, StoreUnavailable
 from policies.finding import Finding, Verdict
 from policies.plan import AdmitStep, CanaryWatch, DrainStep, RestartStep, Step
 from policies.stages import next_step, stage_of, unsettled
+from policies.standing import differing
 from policies.undoing import no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
@@ -234,8 +235,9 @@ class Run(Carrying):
     def _finish(self) -> None:
         change, plan = self.change, self.plan
         if change.undoing:
-            note = undone(plan)
-            self.record(e.Aborted(findings=(note,)) if change.abort else e.RolledBack(findings=(note,)))
+            note, stands = undone(plan), self.standing()
+            ended = e.Aborted if change.abort else e.RolledBack
+            self.record(ended(findings=(note,), standing=stands))
             return
         if not self.well and change.bake is None:
             self._prove()
@@ -246,7 +248,11 @@ class Run(Carrying):
         self.well = True
         self.probing.state_slow(self.change)
         if next_step(self.change, well=True) is None:
-            self.record(succeeded(self.w, change, plan), unless_abort=True)
+            stands = self.standing()
+            if stands is not None and (wrong := differing(plan, stands)):
+                values: dict[str, str | int | float | None] = {"instances": ", ".join(one.instance for one in wrong)}
+                raise self.hold(Finding(code="hold.mixed", effect="refuse", values=values))
+            self.record(succeeded(self.w, change, plan, stands), unless_abort=True)
 
     def _prove(self) -> None:
         """One last look at everything the change touched, after all gates: the proof that is shown."""

@@ -13,13 +13,14 @@ from policies import suspicion as su
 from policies.change import Change
 from policies.intents import RevertKnob
 from policies.plan import Plan
+from policies.standing import Standing
 from workers.deployed import history
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 
-def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
+def succeeded(wiring: Wiring, change: Change, plan: Plan, standing: Standing | None = None) -> e.Succeeded:
     """The last entry of a change whose gates and watch are through."""
     now = wiring.clock()
     blame = change.planned.blame if change.planned is not None else None
@@ -35,6 +36,7 @@ def succeeded(wiring: Wiring, change: Change, plan: Plan) -> e.Succeeded:
         ref=plan.deploy.ref if plan.deploy is not None else None,
         cause=blame.cause if blame is not None else None,
         locked=_locked(wiring, change, plan),
+        standing=standing,
     )
 
 

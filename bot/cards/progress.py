@@ -11,6 +11,7 @@ from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.locks import left_line
 from bot.cards.now import now_then
 from bot.cards.plan import headline, plan_card, some, undo_line, undo_to
+from bot.cards.standing import mixed_now
 from bot.cards.story import Story, path
 from bot.cards.suspicion import gave_back, opened
 from bot.cards.verdict import proof_lines
@@ -52,7 +53,7 @@ def _buttons(change: Change) -> list[Block]:
     row: list[Block] = []
     if change.state == "held":
         title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
-        again = "Ask again" if change.failed_gate is None else "Retry gate"
+        again = "Retry gate" if change.looks_again else "Ask again"
         retry = again if may_retry(change) else None
         row = buttons.on_held(change.id, title, text, retry=retry, undo=bool(change.plan.undo))
     elif change.state in ABORTABLE and not change.undoing and change.abort is None:
@@ -79,6 +80,7 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
             return [
                 decided_by(change),
                 *_found(story, e.Held, "step.held"),
+                *mixed_now(change),
                 held_next(change),
                 progress(change, story.last_at),
             ]
@@ -92,13 +94,15 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "expired":
             return [say("end.expired")]
         case "succeeded":
-            return [decided_by(change), succeeded(story), *proof_lines(change.proved, story.canary(), story.probe())]
+            shown = proof_lines(change.proved, story.canary(), story.probe())
+            return [decided_by(change), succeeded(story), *mixed_now(change), *shown]
         case "rolled_back":
-            return [decided_by(change), *_found(story, e.RolledBack, "end.rolled-back"), *_why_undone(change)]
+            told = [*_found(story, e.RolledBack, "end.rolled-back"), *mixed_now(change)]
+            return [decided_by(change), *told, *_why_undone(change)]
         case "aborted":
-            return [decided_by(change), *_found(story, e.Aborted, "end.aborted")]
+            return [decided_by(change), *_found(story, e.Aborted, "end.aborted"), *mixed_now(change)]
         case "failed":
-            return [decided_by(change), *_failed(story), *proof_lines(change.proved)]
+            return [decided_by(change), *_failed(story), *mixed_now(change), *proof_lines(change.proved)]
         case _:
             assert_never(state)
 
@@ -107,7 +111,7 @@ def held_next(change: Change) -> Markup:
     """What the buttons of a held change do."""
     if change.plan is None:
         return Markup("")
-    again = "hold.may-retry" if change.failed_gate is not None else "hold.may-ask-again"
+    again = "hold.may-retry" if change.looks_again else "hold.may-ask-again"
     may = [say(again)] if may_retry(change) else []
     if change.plan.undo:
         may.append(say("hold.may-undo", undo=undo_to(change.plan)))

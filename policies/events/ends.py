@@ -9,6 +9,7 @@ from policies.events.locks import RollbackLock
 from policies.finding import Finding
 from policies.intents import Actor
 from policies.model import Model
+from policies.standing import Standing
 from policies.suspicion import Suspicion
 
 
@@ -46,6 +47,7 @@ class KeepChosen(Model):
 
     kind: Literal["keep_chosen"] = "keep_chosen"
     actor: Actor
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class Succeeded(Model):
@@ -63,6 +65,7 @@ class Succeeded(Model):
     ref: str | None = None
     cause: Verdict | None = None  # of a revert whose cause is
     locked: RollbackLock | None = None  # of a rollback that took a version away
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class RolledBack(Model):
@@ -70,6 +73,7 @@ class RolledBack(Model):
 
     kind: Literal["rolled_back"] = "rolled_back"
     findings: tuple[Finding, ...]
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class Aborted(Model):
@@ -77,6 +81,7 @@ class Aborted(Model):
 
     kind: Literal["aborted"] = "aborted"
     findings: tuple[Finding, ...]
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class Failed(Model):
@@ -84,3 +89,4 @@ class Failed(Model):
 
     kind: Literal["failed"] = "failed"
     findings: tuple[Finding, ...]
+    standing: Standing | None = None  # what each replica has, where a service has several

@@ -13,6 +13,7 @@ from policies.plan import GateKind, StepKind
 from policies.probe import Probe
 from policies.proof import Proof
 from policies.routers.listed import Taken
+from policies.standing import Standing
 
 Part = Literal["do", "undo"]
 
@@ -89,6 +90,7 @@ class Held(Model):
 
     kind: Literal["held"] = "held"
     findings: tuple[Finding, ...]
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class Proved(Model):

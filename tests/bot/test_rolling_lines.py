@@ -11,6 +11,7 @@ from policies.canaries import judge, required, watches_of
 from policies.causes.window import Window
 from policies.events import GENESIS, Entry
 from policies.plan import CanaryWatch, Plan
+from policies.standing import Stand, Standing
 from tests.policies import builders as b
 from tests.policies.change_events import BAKE
 from tests.policies.test_canaries import window
@@ -120,3 +121,40 @@ def test_the_bar_counts_every_step_with_its_gates_and_says_which_wave_and_which_
     assert "▰▰▰▰▰▱▱▱ step 6 of 8: decode@gpu2 restart, waiting for health since" in said
     assert "wave 2 of 2: decode@gpu2 + decode@gpu3 → router@gpu1" in said
     assert "decode@gpu2 restart" in str(card(story(run)))
+
+
+MIXED = Standing(
+    of="value",
+    at=b.NOW,
+    stands=(
+        Stand(instance="decode@gpu1", word="has", value="512"),
+        Stand(instance="decode@gpu2", word="unset"),
+        Stand(instance="decode@gpu3", word="unknown", why="gpu3 does not answer"),
+    ),
+)
+SAID = "mixed: `512` on decode@gpu1; unset on decode@gpu2; not known on decode@gpu3 (gpu3 does not answer) (read "
+
+
+def test_a_hold_says_which_instance_has_what_and_so_does_keep_with_the_way_back() -> None:
+    run = first_wave()
+    run.tell(e.Held(findings=(), standing=MIXED))
+    assert SAID in thread(run)[-1]
+    assert "[Undo] goes back to unset with the same restarts" in thread(run)[-1]
+    assert SAID in str(card(story(run)))
+    run.tell(e.KeepChosen(actor=b.BEN, standing=MIXED))
+    assert SAID in thread(run)[-1]
+    assert "to have one value on all again: `/knob unset TARGET_CTAS`" in thread(run)[-1]
+    assert SAID in str(card(story(run)))
+
+
+def test_an_undo_after_which_replicas_differ_is_called_mixed_and_one_after_which_they_do_not_is_not() -> None:
+    run = first_wave()
+    run.tell(e.UndoStarted(actor=None, findings=()))
+    alike = MIXED.model_copy(update={"stands": MIXED.stands[1:2]})
+    run.tell(e.RolledBack(findings=(), standing=alike))
+    assert "mixed" not in thread(run)[-1]
+    other = first_wave()
+    other.tell(e.UndoStarted(actor=None, findings=()))
+    other.tell(e.RolledBack(findings=(), standing=MIXED))
+    assert SAID in thread(other)[-1]
+    assert SAID in str(card(story(other)))

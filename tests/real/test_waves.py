@@ -274,9 +274,16 @@ def test_a_condition_without_data_is_no_pass_and_waits_for_a_person(replicas: Re
     assert replicas.last(change, e.CanaryFailed).verdict.answer == "inconclusive"
     assert "canary.not-known" in replicas.codes(change)
     assert (replicas.counted(), replicas.knobs()) == ((1, 0, 0), (None, "512", "512"))
+    held = replicas.last(change, e.Held).standing
+    assert held is not None
+    assert held.mixed
+    assert [(one.word, one.value) for one in held.stands] == [("unset", None), ("has", "512"), ("has", "512")]
     assert replicas.say(change, "undo").code == "click.ok"
     assert replicas.execute(change).state == "rolled_back"
     assert replicas.knobs() == ("512", "512", "512")
+    undone = replicas.last(change, e.RolledBack).standing
+    assert undone is not None
+    assert (undone.mixed, undone.unsure, len(undone.stands)) == (False, False, 3)
 
 
 def test_the_first_replica_that_crashes_while_it_is_watched_is_undone(replicas: Replicas) -> None:
