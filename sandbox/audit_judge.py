@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from sandbox.eyes import Eyes, Json, is_reply, payload_of
 from sandbox.judge import Verdict
@@ -23,14 +25,16 @@ class AuditJudge:
 
     def audit_clean(self) -> Verdict:
         """Every link recomputed; the hashes that the workspace's messages carry; and `audit verify --thread`."""
-        entries = self.eyes.entries()
+        with ThreadPoolExecutor(1) as aside:
+            verified = aside.submit(self._verify)
+            entries = self.eyes.entries()
+            done = verified.result()
         problems = chain_problems(entries)
         known = {entry["seq"]: (entry["subject"], entry["hash"]) for entry in entries}
         drawn = [payload for message in self.eyes.transcript() if (payload := payload_of(message))]
         for payload in drawn:
             if known.get(payload.get("seq")) != (payload.get("change"), payload.get("hash")):
                 problems.append(f"a message draws entry {payload.get('seq')}, which the ledger does not have like that")
-        done = self.stage.clawback("audit", "verify", "--thread", "--json")
         if done.returncode != 0:
             problems.append(
                 f"`clawback audit verify --thread` ended with {done.returncode}: {(done.stdout + done.stderr)[:200]}"
@@ -47,7 +51,7 @@ class AuditJudge:
         people = self.stage.slack.people
         people.edit_message_behind_the_bot(CHANNEL, ts, FORGED)
         try:
-            done = self.stage.clawback("audit", "verify", "--thread", "--json")
+            done = self._verify()
         finally:
             people.edit_message_behind_the_bot(CHANNEL, ts, text)
         if done.returncode != 1:
@@ -60,6 +64,9 @@ class AuditJudge:
         return ok, f"the edited line of {change} is named: {json.dumps(named)[:200]}" if ok else json.dumps(problems)[
             :300
         ]
+
+    def _verify(self) -> subprocess.CompletedProcess[str]:
+        return self.stage.clawback("audit", "verify", "--thread", "--json")
 
 
 def chain_problems(entries: Sequence[Json]) -> list[str]:

@@ -18,6 +18,7 @@ Json = dict[str, JsonValue]
 ENDED = frozenset({
     "refused", "nothing_to_do", "denied", "expired", "succeeded", "rolled_back", "failed", "aborted", "held",
 })  # fmt: skip
+OVER = ENDED - {"held"}  # nothing but a refused click can follow
 WAITS_FOR_A_CLICK = "planned"
 PLANNED_AGAIN = "planned again"
 DATE = re.compile(r"<!date\^([0-9]+)\^")
@@ -25,7 +26,7 @@ CARD_S = 40.0
 ANSWER_S = 15.0
 STILL_S = 0.5  # a thread without news for so long is taken for drawn
 # after so much silence the ledger is asked, near the end and before: each look is a process of its own
-STILLS_S = (0.5, 1.0, 2.0, 4.0)
+STILLS_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 SILENCES_S = (4.0, 8.0, 16.0)
 UNREAD_S = 45.0  # a ledger that cannot be read for so long is not waited for
 CLICK_S = 20.0  # a click that has not been recorded for so long will not be
@@ -46,6 +47,7 @@ class Eyes:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self._people = stage.slack.people
+        self.ends: dict[str, JsonValue] = {}  # number of the last entry of a change that `ended` saw end
 
     # hands
 
@@ -189,6 +191,8 @@ class Eyes:
             read_at, state = time.monotonic(), state_of(about)
             unheard = state == WAITS_FOR_A_CLICK and time.monotonic() - begun > CLICK_S
             if state in ENDED or state == PLANNED_AGAIN or unheard:
+                if state in OVER:
+                    self.ends[change] = about[-1]["seq"]
                 self._settle(change, about[-1]["seq"])
                 return state
         raise StageError(f"{change} is still {self.state(change) or 'unknown'} after {longest_s:g} s")

@@ -233,7 +233,8 @@ class Judge:
         asked = questions(self.eyes.message(change) or {})
         last = next((line.text for line in reversed(self.eyes.thread(change))), "nothing")
         told = f"the last line of the thread: {last}"
-        if self.eyes.about(change)[-1]["seq"] not in self.eyes.drawn(change):
+        end = self.eyes.ends.get(change) or self.eyes.about(change)[-1]["seq"]
+        if end not in self.eyes.drawn(change):
             return False, f"the end of {change} is recorded, and nobody was told; {told}"
         return not asked, f"the card still asks: {', '.join(asked)}; {told}" if asked else told
 

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from sandbox.audit_judge import AuditJudge
@@ -70,8 +71,10 @@ class Story(Telling):
         """Give the story its judges."""
         super().__post_init__()
         self.judge = Judge(self.stage)
+        self.judge.eyes = self.eyes  # what was seen to end is not asked for again
         self.truth = TruthJudge(self.stage)
         self.audit = AuditJudge(self.stage)
+        self._load: Load | None = None
         self._given_back: Mark | None = None
         self._change = ""  # that gives the value back
         self._statement = ""  # that ana makes up
@@ -115,6 +118,8 @@ class Story(Telling):
         after = self.truth.calm()
         clicked_at = time.time()
         self.clicks(BEN, card, "decode-only")
+        self._load = Load(self.stage.demo_fleet.url("router"), CONCURRENCY + WAITING, TOKENS, held=True)
+        self._load.start()  # while decode restarts
         done = self.eyes.done(change, self.longest_s(("decode",)))
         self.judged("suspicion-opened", lambda: self.truth.suspicion_opened(change, before, after))
         self.judged("reverted", lambda: self.judge.reverted(since, clicked_at))
@@ -124,11 +129,14 @@ class Story(Telling):
     # scenes 4 to 11
     def _under_load(self) -> None:
         self.tell(f"\n3. {CONCURRENCY} requests run, {WAITING} wait, and a probe is slow: somebody makes up why")
-        with Load(self.stage.demo_fleet.url("router"), CONCURRENCY + WAITING, TOKENS), Witness(self.stage) as witness:
+        load = self._load
+        if load is None:
+            raise StageError("nobody can send")
+        with load, Witness(self.stage) as witness:
             self.stage.wait(lambda: self._running() >= CONCURRENCY, BUSY_S, f"{CONCURRENCY} requests run")
             self._make_up(witness)
             self._reclaim()
-            self._restore(witness)
+            self._restore(witness, load)
 
     def _make_up(self, witness: Witness) -> None:
         since, known = time.time(), set(self.eyes.statements())
@@ -144,7 +152,7 @@ class Story(Telling):
         told = self.says(ANA, "/knob reclaim")
         self.judged("reclaim-lists", lambda: self.truth.reclaim_lists(told))
 
-    def _restore(self, witness: Witness) -> None:
+    def _restore(self, witness: Witness, load: Load) -> None:
         self.tell("\n4. the real cause was elsewhere, and the knob is given back under that load")
         self.pause("plan")
         loads = [self._running()]
@@ -162,6 +170,7 @@ class Story(Telling):
         state = self.eyes.ended(change, self.longest_s(ROLES), lambda: self.eyes.asks_nothing(change))
         if state != "succeeded":
             self.tell(f"  {change} is {state.replace('_', ' ')}")
+        load.finish()  # all that had to be seen under it is recorded; what is in flight ends while it is judged
         self.judged("one-execution", lambda: self.judge.one_execution(since, clicked_at))
         self.judged("order", lambda: self.judge.order(since))
         self.judged("timestamps", lambda: self.judge.timestamps(since, change))
@@ -198,15 +207,16 @@ class Story(Telling):
     def world(self) -> None:
         """Judge what can be seen in any case."""
         self.tell("\n6. what can be seen in the end")
-        for name, look in (
-            ("knob-live", lambda: self.judge.knob_live(self._given_back)),
-            ("healthy", self.judge.healthy),
-            ("canary", self.judge.canary),
-            ("audit-clean", self.audit.audit_clean),
-            ("audit-catches-edit", lambda: self.audit.audit_catches_edit(self._change)),
-            ("calls-accepted", self.judge.calls_accepted),
-        ):
-            self.judged(name, look)
+        if self._load is not None:
+            self._load.stop()
+        with ThreadPoolExecutor(1) as aside:
+            clean = aside.submit(self.audit.audit_clean)  # in processes of its own, while services are looked at
+            self.judged("knob-live", lambda: self.judge.knob_live(self._given_back))
+            self.judged("healthy", self.judge.healthy)
+            self.judged("canary", self.judge.canary)
+            self.judged("audit-clean", clean.result)
+        self.judged("audit-catches-edit", lambda: self.audit.audit_catches_edit(self._change))
+        self.judged("calls-accepted", self.judge.calls_accepted)
 
     def _running(self) -> float:
         """Requests that decode says are running."""

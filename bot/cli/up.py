@@ -36,6 +36,7 @@ ROLES: tuple[tuple[str, ...], ...] = (
 # the longest leaves time to start within the 15 s in which somebody has to go on, also when every worker died at once
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 STEADY_S = 60.0  # a child that lived for so long starts its pauses anew
+SECOND_S = 1.0
 STOP_S = 20.0
 LOOK_S = 0.2
 RUN = "from bot.cli import main; main()"
@@ -57,7 +58,11 @@ class Tree:
     """Children that are started again when they end, until all of them are ended together."""
 
     def __init__(self, roles: tuple[tuple[str, ...], ...], env: dict[str, str]) -> None:
-        self._children = [Child(role) for role in roles]
+        # all at once they would keep each other from listening: people wait for one of each, not for the second
+        later = time.monotonic() + SECOND_S
+        self._children = [
+            Child(role, due=later if role in roles[:number] else 0.0) for number, role in enumerate(roles)
+        ]
         self._env = env
         self._store_began = 0.0
         self._store_due = 0.0
@@ -69,11 +74,12 @@ class Tree:
         The kernel ends the children of a thread with that thread, so they are started here and nowhere else.
         """
         try:
-            while not ending.wait(LOOK_S):
+            while not ending.is_set():
                 if store is not None and not store.alive:
                     self._revive(store)
                 for child in self._children:
                     self._look(child)
+                ending.wait(LOOK_S)
         finally:
             self.stop()
 

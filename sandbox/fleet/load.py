@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
 import subprocess
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUEST_TIMEOUT_S = 120.0
 BACK_OFF_S = (0.1, 0.2, 0.5)
 FINISH_S = 10.0
+GO = b"send\n"
 
 
 class Senders:
@@ -106,16 +108,24 @@ def _quantile(values: list[float], share: float) -> float | None:
 
 
 class Load:
-    """The load generator as a process of its own; it ends when this process ends."""
+    """The load generator as a process of its own; it ends when this process ends.
 
-    def __init__(self, url: str, concurrency: int, max_tokens: int = 200, finish_s: float = FINISH_S) -> None:
+    held: it starts and sends nothing before `send()`, so that its start is not waited for.
+    """
+
+    def __init__(
+        self, url: str, concurrency: int, max_tokens: int = 200, finish_s: float = FINISH_S, *, held: bool = False
+    ) -> None:
         self._argv = [sys.executable, "-m", "sandbox.fleet.load", f"--url={url}", f"--concurrency={concurrency}"]
         self._argv += [f"--max-tokens={max_tokens}", f"--finish-s={finish_s}", "--until-stdin-closes"]
+        self._argv += ["--held"] if held else []
+        self._held = held
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Load:
-        """Start."""
+        """Start, and send."""
         self.start()
+        self.send()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -123,9 +133,23 @@ class Load:
         self.stop()
 
     def start(self) -> None:
-        """Begin to send."""
+        """Begin to send, or to wait until it may."""
         if self._process is None:
             self._process = subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+
+    def send(self) -> None:
+        """Let a held one send."""
+        if self._held and self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # it died, which is seen by what does not come
+                self._process.stdin.write(GO)
+                self._process.stdin.flush()
+
+    def finish(self) -> None:
+        """Send nothing new. What is in flight ends by itself, and `stop()` waits for it."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+            self._process.stdin = None  # `communicate` would flush it
 
     def stop(self) -> dict[str, JsonValue]:
         """Stop sending; gives the summary, empty when it was not running or died."""
@@ -140,6 +164,11 @@ class Load:
         return json.loads(out) if out.strip() else {}
 
 
+def _may_send(stream: IO[bytes], *, held: bool) -> bool:
+    """Wait until a held one may send; false when it never may."""
+    return not held or stream.readline() == GO
+
+
 def _wait_closed(stream: IO[bytes]) -> None:
     while stream.read(65536):
         continue
@@ -152,10 +181,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--concurrency", type=int, required=True)
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--finish-s", type=float, default=FINISH_S, help="how long requests in flight may take to end")
+    parser.add_argument("--held", action="store_true", help="send only after a line on standard input")
     until = parser.add_mutually_exclusive_group()
     until.add_argument("--seconds", type=float)
     until.add_argument("--until-stdin-closes", action="store_true")
     told = parser.parse_args(argv)
+    if not _may_send(sys.stdin.buffer, held=told.held):
+        return 0
     senders = Senders(told.url, told.concurrency, told.max_tokens)
     try:
         if told.until_stdin_closes:
