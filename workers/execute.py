@@ -20,7 +20,7 @@ from policies.finding import Finding, Verdict
 from policies.plan import AdmitStep, CanaryWatch, DrainStep, RestartStep, Step
 from policies.stages import next_step, stage_of, unsettled
 from policies.standing import differing
-from policies.undoing import no_way_back, undoes_itself, undone
+from policies.undoing import is_changed, no_way_back, undoes_itself, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
 from workers.aims import aim_of, version_of
@@ -191,7 +191,7 @@ class Run(Carrying):
         """Ask its routers; in a turn of its own, have them register it first where they do not list it (any more)."""
         failed = self.change.failed_gate
         if failed is not None and (failed.part, failed.index) == (part, index):
-            self._answer(failed.verdict, part, changed=False)
+            self._answer(failed.verdict, part, changed=self._own(step, failed.gate))
             return
         if (part, index) not in self.issued:
             self.acts.do(step, part, index, again=True)
@@ -204,7 +204,11 @@ class Run(Carrying):
                 self.record(answer.passed(common, probe))
                 continue
             self.record(e.GateFailed.model_validate({**common, "verdict": answer.verdict}))
-            self._answer(answer.verdict, part, changed=False)
+            self._answer(answer.verdict, part, changed=self._own(step, answer.gate))
+
+    def _own(self, step: AdmitStep, gate: str) -> bool:
+        """Whether a gate behind an admission speaks against the change: what a router says of it does not by itself."""
+        return gate == "canary" and is_changed(self.plan, step)
 
     def _touched(self, part: e.Part, step: Step) -> tuple[str, ...]:
         """Instances that the change came to until this step."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bot.cards.evidence import lines as evidence_lines
 from bot.cards.kit import Block, Card, made, section
 from bot.cards.progress import card
+from bot.cards.standing import mixed_values, standing_line
 from bot.cards.story import Story
 from bot.cards.verdict import one, verdict
 from bot.commands import HelpLine
@@ -42,7 +43,7 @@ def _status(change: Change) -> Markup:
     state = change.state.replace("_", " ")
     if change.asked is None:
         return say("talk.status-one", change=change.id, state=state)
-    return say(
+    line = say(
         "talk.status-line",
         change=change.id,
         state=state,
@@ -50,15 +51,19 @@ def _status(change: Change) -> Markup:
         actor=change.asked.actor.id,
         at=change.asked_at,
     )
+    mixed = None if change.standing is None else standing_line(change.standing)
+    return line if mixed is None else joined([line, mixed])
 
 
 def listed(looks: Sequence[KnobLook]) -> Card:
     """Desired, configured and live values of knobs; what does not agree is marked."""
-    lines = [_value(look.knob.name, value) for look in looks for value in look.values]
-    if not lines:
+    values = [[_value(look.knob.name, value) for value in look.values] for look in looks]
+    if not any(values):
         return told(say("talk.nothing-listed"))
-    head = say("talk.list-head", n=len(lines)) if len(lines) > 1 else say("talk.list-head-one")
-    return listed_lines(head, lines)
+    n = sum(map(len, values))
+    head = say("talk.list-head", n=n) if n > 1 else say("talk.list-head-one")
+    mixed = [mixed_values(look) for look in looks]
+    return listed_lines(head, [line for each, said in zip(values, mixed, strict=True) for line in (*said, *each)])
 
 
 def shown(look: KnobLook, at: float) -> Card:
@@ -72,7 +77,7 @@ def shown(look: KnobLook, at: float) -> Card:
     if knob.values:
         head.append(say("talk.values", values=", ".join(knob.values)))
     head.append(say("talk.orders", orders=", ".join(knob.restarts)))
-    values = [_value(knob.name, value) for value in look.values]
+    values = [*mixed_values(look), *(_value(knob.name, value) for value in look.values)]
     wanted = dict.fromkeys(record.value for record in look.evidence)
     evidence = [
         line for value in wanted for line in evidence_lines(look.evidence, knob.name, value, at, look.standings)

@@ -7,6 +7,7 @@ from bot.markup import Markup, joined
 from bot.messages import say
 from policies.change import Change
 from policies.standing import Stand, Standing, spread
+from workers.look import InstanceValue, KnobLook
 
 
 def mixed_now(change: Change) -> list[Markup]:
@@ -21,8 +22,32 @@ def standing_line(standing: Standing) -> Markup | None:
     """`mixed: 512 on decode@gpu1; unset on decode@gpu2`; None where all were read and have the same."""
     if not standing.mixed and not standing.unsure:
         return None
-    found = joined([_group(standing, one, names) for one, names in spread(standing)], "; ")
-    return say("mixed.now" if standing.mixed else "mixed.not-known", found=found, at=standing.at)
+    return say("mixed.now" if standing.mixed else "mixed.not-known", found=_found(standing), at=standing.at)
+
+
+def mixed_values(look: KnobLook) -> list[Markup]:
+    """That the replicas of a service run with different values of a knob now; nothing where they do not."""
+    services: dict[str, list[Stand]] = {}
+    for value in look.values:
+        services.setdefault(value.instance.split("@")[0], []).append(_stand(value))
+    standings = (Standing(of="value", at=0.0, stands=tuple(stands)) for stands in services.values())
+    return [say("mixed.knob", knob=look.knob.name, found=_found(one)) for one in standings if one.mixed]
+
+
+def _stand(value: InstanceValue) -> Stand:
+    match value.live_answer:
+        case "present":
+            return Stand(instance=value.instance, word="has", value=value.live)
+        case "absent":
+            return Stand(instance=value.instance, word="unset")
+        case "no-process":
+            return Stand(instance=value.instance, word="down")
+        case _:
+            return Stand(instance=value.instance, word="unknown", why=f"its environment is {value.live_answer}")
+
+
+def _found(standing: Standing) -> Markup:
+    return joined([_group(standing, one, names) for one, names in spread(standing)], "; ")
 
 
 def _group(standing: Standing, one: Stand, names: tuple[str, ...]) -> Markup:

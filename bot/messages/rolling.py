@@ -12,6 +12,7 @@ SENTENCES: dict[str, str] = {
     "floor.not-asked": "{instance} cannot be asked, so it is not counted as serving: {error}",
     "hold.mixed": "{instances} does not have what was approved, so this is not done",
     "mixed.now": "mixed: {found} (read {at:at})",
+    "mixed.knob": "{knob:code} is mixed: {found}",
     "mixed.not-known": "what each replica has is not known: {found} (read {at:at})",
     "mixed.has": "{value:value} on {instances}",
     "mixed.has-version": "version {value:code} on {instances}",

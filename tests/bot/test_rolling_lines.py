@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.cards import answers
 from bot.cards.bar import progress
 from bot.cards.progress import card
 from bot.cards.story import Story
@@ -17,6 +18,7 @@ from tests.policies.change_events import BAKE
 from tests.policies.test_canaries import window
 from tests.policies.test_stages import Run, approved, opening
 from tests.policies.waves import plan
+from workers.look import InstanceValue, KnobLook
 
 WATCH = CanaryWatch(instance="decode@gpu1", why="it is healthy", watch_s=30.0, require=("ttft_s < 2",))
 PLAN = plan(
@@ -158,3 +160,30 @@ def test_an_undo_after_which_replicas_differ_is_called_mixed_and_one_after_which
     other.tell(e.RolledBack(findings=(), standing=MIXED))
     assert SAID in thread(other)[-1]
     assert SAID in str(card(story(other)))
+
+
+def look(*live: tuple[str | None, str]) -> KnobLook:
+    values = (
+        InstanceValue(f"decode@gpu{n}", True, "512", "512", None, value, answer)
+        for n, (value, answer) in enumerate(live, start=1)
+    )
+    return KnobLook(b.knob(), tuple(values), ())
+
+
+def test_a_list_and_a_knob_say_which_replica_has_what_where_they_differ() -> None:
+    differing = look(("512", "present"), (None, "absent"), (None, "no-process"), (None, "unreadable"))
+    said = (
+        "`TARGET_CTAS` is mixed: `512` on decode@gpu1; unset on decode@gpu2; nothing runs on decode@gpu3;"
+        " not known on decode@gpu4 (its environment is unreadable)"
+    )
+    assert said in str(answers.listed([differing]))
+    assert said in str(answers.shown(differing, b.NOW))
+    alike = look(("512", "present"), ("512", "present"), (None, "unreadable"))
+    assert "mixed" not in str(answers.listed([alike])) + str(answers.shown(alike, b.NOW))
+
+
+def test_the_list_of_changes_says_which_of_them_left_replicas_that_differ() -> None:
+    run = first_wave()
+    run.tell(e.Held(findings=(), standing=MIXED))
+    assert SAID in str(answers.status_all([run.change]))
+    assert SAID in str(answers.status_one(story(run)))
