@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies.finding import Finding
+from policies.plan import DrainStep
 
 MOST_INSTANCES = 4
 OLDEST = "load.oldest"
 STOPS = ("load.stop-timeout", "load.stop-too-short", "load.stop-unlimited")
 
 
-def load_lines(found: list[Finding]) -> list[Markup]:
-    """The line of what is cut, then warnings; findings of several orders, each once."""
+def load_lines(found: list[Finding], drains: Mapping[str, DrainStep] | None = None) -> list[Markup]:
+    """The lines of what is cut, then warnings; findings of several orders, each once.
+
+    drains: of the instances that are drained first, by service@host: of these only what is left at the deadline is cut.
+    """
     read = sorted((f for f in found if f.code == "load.in-flight"), key=lambda f: -_number(f, "running"))
     # the idle ones beside busy ones are under Details
-    cut = [f for f in read if _number(f, "running") or _number(f, "queued")] or read
+    busy = [f for f in read if _number(f, "running") or _number(f, "queued")] or read
+    ways: dict[tuple[float, str] | None, list[Finding]] = {}
+    for finding in busy:
+        step = (drains or {}).get(str(finding.values.get("instance")))
+        ways.setdefault((step.deadline_s, step.over) if step is not None else None, []).append(finding)
     told: list[Markup] = []
-    if cut:
+    for way, cut in ways.items():
         parts = [_on(f) for f in cut[:MOST_INSTANCES]]
         if len(cut) > MOST_INSTANCES:
             parts.append(say("plan.load-many", n=len(cut) - MOST_INSTANCES))
         read_at = min(_number(f, "at") for f in read)  # of the oldest reading
+        said = joined(parts, ", ")
+        if way is not None:
+            code = "plan.load-drained" if way[1] == "restart" else "plan.load-held"
+            told.append(say(code, said=said, at=read_at, deadline_s=way[0]))
+        else:
+            told.append(say("plan.load", said=said, at=read_at))
+    if told:
         oldest = [say("plan.load-oldest", older_than_s=_number(f, "older_than_s")) for f in found if f.code == OLDEST]
-        told.append(joined([say("plan.load", said=joined(parts, ", "), at=read_at), *oldest, *_stops(found)]))
+        told[0] = joined([told[0], *oldest, *_stops(found)])
     told += [say("plan.warning", said=sentence(f)) for f in found if f.code == "load.unknown"][:MOST_INSTANCES]
     return [*told, *_too_short(found)]
 

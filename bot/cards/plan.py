@@ -10,7 +10,7 @@ from bot.cards.kit import Block, Card, actions, made, section
 from bot.cards.load import left_running, load_lines
 from bot.cards.now import now_lines
 from bot.cards.story import Story, knob_of, path
-from bot.cards.waves import SAID_ABOVE, mixed_lines, wave_lines
+from bot.cards.waves import SAID_ABOVE, drain_lines, drained, mixed_lines, wave_lines
 from bot.escape import mrkdwn
 from bot.markup import Markup, is_group_id, joined, mention
 from bot.messages import say, sentence
@@ -60,7 +60,8 @@ def plan_blocks(story: Story) -> list[Block]:
         blamed,
         [
             *(line for p in planned.plans[:MOST_ORDERS] for line in (order_line(p), *wave_lines(p))),
-            *load_lines(unique(p.load for p in planned.plans)),
+            *drain_lines(planned.plans),
+            *load_lines(unique(p.load for p in planned.plans), drained(planned.plans)),
         ],
         _warnings(planned),
     ]

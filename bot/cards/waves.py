@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
-from policies.plan import Plan, Step
-from policies.planning.turns import PLAIN
+from policies.plan import DrainStep, Plan, Step
+from policies.planning.turns import PLAIN, some
 from policies.planning.waves import Stage, stages_of
 
 MOST_WAVES = 6
@@ -30,6 +30,25 @@ def mixed_lines(plans: Sequence[Plan]) -> list[Markup]:
     """That a fleet is mixed, or will be, and what is left alone; each once for all orders."""
     found = [f for plan in plans for f in plan.warnings if f.code in SAID_ABOVE]
     return [sentence(f) for n, f in enumerate(found) if f not in found[:n]]
+
+
+def drained(plans: Sequence[Plan]) -> dict[str, DrainStep]:
+    """The drains of the plans, by service@host."""
+    return {f"{s.service}@{s.host}": s for plan in plans for s in plan.steps if isinstance(s, DrainStep)}
+
+
+def drain_lines(plans: Sequence[Plan]) -> list[Markup]:
+    """Which services are drained first, at which routers and for how long."""
+    by_way: dict[tuple[tuple[str, ...], float, str], list[str]] = {}
+    for step in drained(plans).values():
+        routers = tuple(at.router for at in step.at)
+        by_way.setdefault((routers, step.deadline_s, step.over), []).append(step.service)
+    lines: list[Markup] = []
+    for (routers, deadline_s, over), services in by_way.items():
+        code = "plan.drained-restart" if over == "restart" else "plan.drained-hold"
+        names = " and ".join(dict.fromkeys(services))
+        lines.append(say(code, services=names, routers=some(routers), deadline_s=deadline_s))
+    return lines
 
 
 def rolling_lines(plan: Plan) -> list[Markup]:

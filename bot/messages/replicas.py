@@ -29,6 +29,21 @@ SENTENCES: dict[str, str] = {
     "plan.wave-more": "... {n:n=more wave} under Details",
     "plan.floor": "at least {said} stay in service",
     "plan.floor-one": "{keep} of {replicas} {service}",
+    "plan.drained-hold": (
+        "each {services} is taken out at {routers} first, and given up to {deadline_s:s} to end what is in flight; what"
+        " is left then holds the change and is not cut (only an undo cuts it)"
+    ),
+    "plan.drained-restart": (
+        "each {services} is taken out at {routers} first, and given up to {deadline_s:s} to end what is in flight; what"
+        " is left then is cut"
+    ),
+    "plan.load-drained": (
+        "would cut what is left after {deadline_s:s} of the requests in flight: {said} (metrics, {at:at})"
+    ),
+    "plan.load-held": (
+        "in flight now: {said} (metrics, {at:at}); what is left of them after {deadline_s:s} is not cut without a"
+        " person's word"
+    ),
     "plan.at-once": "at once: {path}",
     "details.wave": "wave {n} of {total}",
     "details.floor": (

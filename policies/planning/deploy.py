@@ -116,7 +116,8 @@ def _plan(
     undo: tuple[Step, ...] = ()
     if all(one.undo is not None for one in changed.values()) and any(one.do for one in changed.values()):
         back = {i: m.undo or () for i, m in changed.items()}
-        undo = in_turn(fleet, way.undo, facts, back, {i: m.undo_gates for i, m in changed.items()})
+        gates = {i: m.undo_gates for i, m in changed.items()}
+        undo = in_turn(fleet, way.undo, facts, back, gates, undoing=True)
     first = moves[goal.instances[0]]
     return Plan(
         order=order,

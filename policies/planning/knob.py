@@ -94,7 +94,7 @@ def plan_knob(
             value=goal.value,
             targets=tuple(placements[i].target for i in goal.instances),
             steps=steps(fleet, way.do, facts, placements, gates),
-            undo=steps(fleet, way.undo, facts, backwards, gates),
+            undo=steps(fleet, way.undo, facts, backwards, gates, undoing=True),
             files=files(ways[order], facts),
             incarnations=tuple((i, steady(facts[i])) for i in ways[order]),
             policy=policy,

@@ -8,7 +8,8 @@ from itertools import groupby
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import FileState, GateKind, RestartStep, Step, WriteStep
+from policies.plan import AdmitStep, FileState, GateKind, RestartStep, Step, WriteStep
+from policies.planning.drains import admits, drains
 from policies.planning.placement import Placement
 from policies.planning.steady import steady
 from policies.planning.waves import Stage
@@ -27,13 +28,15 @@ def steps(
     facts: Mapping[str, UnitFacts],
     placements: Mapping[str, Placement],
     value_gates: Mapping[str, tuple[GateKind, ...]],
+    *,
+    undoing: bool = False,
 ) -> tuple[Step, ...]:
     """Writes and restarts, one stage after the other; the last gate is the canary where one reaches what is touched.
 
     placements: the drop-ins that change. value_gates: further gates of the instances whose value changes.
     """
     writes = {i: (write(facts[i], p),) for i, p in placements.items() if p.before != p.after}
-    return in_turn(fleet, stages, facts, writes, value_gates)
+    return in_turn(fleet, stages, facts, writes, value_gates, undoing=undoing)
 
 
 def write(unit: UnitFacts, placement: Placement) -> WriteStep:
@@ -54,23 +57,45 @@ def in_turn(
     facts: Mapping[str, UnitFacts],
     before: Mapping[str, tuple[Step, ...]],
     own_gates: Mapping[str, tuple[GateKind, ...]],
+    *,
+    undoing: bool = False,
 ) -> tuple[Step, ...]:
-    """Of each stage, what is done before the restarts, then the restarts with their gates; one stage after the other.
+    """Of each stage drains, what is done before the restarts, the restarts, and what gives the drained back.
 
     own_gates: further gates of the instances in which something changes. The last gate of each wave is the canary.
+    A router that is restarted forgets whom it was told of while it ran, so the drained are given back to it again.
     """
     made: list[Step] = []
-    for number, wave in groupby(stages, key=lambda stage: stage.wave):
+    for number, wave in groupby(range(len(stages)), key=lambda index: stages[index].wave):
         here: list[Step] = []
-        for stage in wave:
+        for index in wave:
+            stage = stages[index]
+            units = [facts[i] for i in stage.instances]
+            here += drains(fleet, units)
             here += [step for i in stage.instances for step in before.get(i, ())]
             here += [_restart(fleet, facts[i], own_gates.get(i)) for i in stage.instances]
-        touched = tuple(dict.fromkeys(step.service for step in here))
-        canaried = [s for s in fleet.services.values() if s.canary and reaches(fleet, s.name, touched)]
-        if canaried and isinstance(here[-1], RestartStep):
-            here[-1] = here[-1].model_copy(update={"gates": (*here[-1].gates, "canary")})
-        made += (step.model_copy(update={"wave": number}) for step in here)
+            here += admits(fleet, units)
+            gone = _instances(stages if undoing else stages[:index])
+            here += admits(fleet, [facts[i] for i in gone], stage.instances)
+        made += (step.model_copy(update={"wave": number}) for step in _with_canary(fleet, here))
     return tuple(made)
+
+
+def _instances(stages: Sequence[Stage]) -> list[str]:
+    """Of all stages, service by service."""
+    found = list(dict.fromkeys(i for stage in stages for i in stage.instances))
+    services = list(dict.fromkeys(i.split("@")[0] for i in found))
+    return sorted(found, key=lambda i: services.index(i.split("@")[0]))
+
+
+def _with_canary(fleet: Fleet, steps: list[Step]) -> list[Step]:
+    """The steps of a wave, with a canary behind the last one where a service that has one reaches what is touched."""
+    touched = tuple(dict.fromkeys(step.service for step in steps))
+    last = steps[-1]
+    canaried = any(s.canary and reaches(fleet, s.name, touched) for s in fleet.services.values())
+    if canaried and isinstance(last, (RestartStep, AdmitStep)):
+        steps[-1] = last.model_copy(update={"gates": (*last.gates, "canary")})
+    return steps
 
 
 def _restart(fleet: Fleet, unit: UnitFacts, value_gates: tuple[GateKind, ...] | None) -> RestartStep:

@@ -11,6 +11,7 @@ from bot.cards.kit import Card, length
 from bot.cards.progress import card
 from bot.cards.story import Story
 from policies import events as e
+from policies.finding import Finding
 from policies.intents import Restart
 from sandbox.slack.blockrules import BlockJudge
 from sandbox.slack.blockschema import BlockSchema
@@ -21,7 +22,21 @@ from tests.policies.rolling_cases import planned
 from tests.shared import shared
 
 CASES = b.golden("cards_rolling/planned.json")
-ALONE = ("*", "wave", "at once", "at least", "⚠", "... ", "decode is", "decode will", "left alone", "prefill is")
+ALONE = (
+    "*",
+    "wave",
+    "at once",
+    "at least",
+    "⚠",
+    "... ",
+    "decode is",
+    "decode will",
+    "left alone",
+    "prefill is",
+    "each ",
+    "would cut",
+    "in flight",
+)
 
 
 def story_of(case: dict[str, Any]) -> Story:
@@ -29,8 +44,21 @@ def story_of(case: dict[str, Any]) -> Story:
     asked: dict[str, Any] = {}
     if "restart" in case:
         asked["intent"] = Restart(scope=case["restart"], order=case.get("order"))
-    events: list[e.Event] = [b.asked().model_copy(update=asked), b.planned(planned(case).plans)]
+    plans = tuple(plan.model_copy(update={"load": load_of(case)}) for plan in planned(case).plans)
+    events: list[e.Event] = [b.asked().model_copy(update=asked), b.planned(plans)]
     return Story.of(stories.chained(events), (), b.fleet())
+
+
+def load_of(case: dict[str, Any]) -> tuple[Finding, ...]:
+    """So many requests in flight on the instances that the case names."""
+    return tuple(
+        Finding(
+            code="load.in-flight",
+            effect="note",
+            values={"instance": i, "running": n, "queued": 0, "at": b.NOW, "url": "http://127.0.0.1/metrics"},
+        )
+        for i, n in case.get("running", {}).items()
+    )
 
 
 def about_replicas(drawn: Card) -> list[str]:

@@ -12,7 +12,7 @@ from policies.deploys.seen import Difference, Link, Listed, ReleasesSeen, Seen, 
 from policies.deploys.strategy import DeployEntry
 from policies.facts import UnitFacts
 from policies.finding import Finding
-from policies.fleet import Fleet
+from policies.fleet import Drain, Fleet
 from policies.intents import Deploy, DeployIntent, Rollback
 from policies.plan import CommandStep, PruneStep, RestartStep, Step, SwitchStep, WriteStep
 from policies.planning.deploy import plan_deploy
@@ -41,7 +41,11 @@ def fleet_of(case: Case) -> Fleet:
     if case.get("undeployable"):
         return plain
     rolling = case.get("rolling", plain.services["decode"].rolling)
-    decode = plain.services["decode"].model_copy(update={"deploy": entry, "rolling": rolling})
+    drain = None
+    if case.get("drain") is not None:
+        drain = Drain.model_validate({"router": "router", "worker": "http://{address}:30001", **case["drain"]})
+    more = {"deploy": entry, "rolling": rolling, "drain": drain}
+    decode = plain.services["decode"].model_copy(update=more)
     return plain.model_copy(update={"services": {**plain.services, "decode": decode}})
 
 

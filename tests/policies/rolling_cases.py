@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from policies.facts import PortOwner, UnitFacts
-from policies.fleet import Fleet
+from policies.fleet import Drain, Fleet
 from policies.intents import Restart
-from policies.plan import Plan, RestartStep, Rolling, Step
+from policies.plan import AdmitStep, DrainStep, Plan, RestartStep, Rolling, Step
 from policies.planning.knob import Planning, plan_knob
 from policies.planning.restart import RestartGoal, plan_restart, restart_goal
 from policies.planning.waves import stages_of
@@ -19,6 +19,7 @@ from tests.policies import deploy_cases
 Case = Mapping[str, Any]
 HOSTS = ("gpu1", "gpu2", "gpu3", "gpu4", "gpu5")
 SERVICES = ("prefill", "decode", "router")
+PORTS = {"prefill": 30000, "decode": 30001}
 HEAD = "# written by clawback: edits made here by hand are seen as drift and stop the next change\n[Service]\n"
 FOREIGN = PortOwner.model_validate({
     "port": 30001, "state": "owned", "pid": 7, "cgroup": "/other", "in_unit": False, "started": 1, "name": "nc",
@@ -44,8 +45,15 @@ def fleet_of(case: Case) -> Fleet:
         )
         for name in SERVICES
     }
+    hosts = {
+        name: host.model_copy(update={"address": f"192.0.2.{number}"})
+        for number, (name, host) in enumerate(plain.hosts.items(), start=1)
+    }
+    for name, drain in case.get("drain", {}).items():
+        entry = Drain.model_validate({"router": "router", "worker": f"http://{{address}}:{PORTS[name]}", **drain})
+        services[name] = services[name].model_copy(update={"drain": entry})
     known = b.knob(on=tuple(case.get("knob_on", ("decode",))))
-    return plain.model_copy(update={"services": services, "knobs": {known.name: known}})
+    return plain.model_copy(update={"hosts": hosts, "services": services, "knobs": {known.name: known}})
 
 
 def rolling_of(case: Case, service: str) -> Any:
@@ -70,9 +78,10 @@ def planned(case: Case) -> Planning:
     """What comes of a case: a restart, a deploy, a rollback, or (plainly) a knob that is set."""
     boots = {i: tuple(seconds) for i, seconds in case.get("boots", {}).items()}
     if "deploy" in case:
-        told = {**case["deploy"], "hosts": list(HOSTS[: case.get("decode", 1)]), "rolling": rolling_of(case, "decode")}
-        told["units"] = {i: jsonable(AWAY[why]) for i, why in case.get("away", {}).items()}
-        return deploy_cases.planned(told)[2]
+        asked = {**case["deploy"], "hosts": list(HOSTS[: case.get("decode", 1)]), "rolling": rolling_of(case, "decode")}
+        asked["drain"] = case.get("drain", {}).get("decode")
+        asked["units"] = {i: jsonable(AWAY[why]) for i, why in case.get("away", {}).items()}
+        return deploy_cases.planned(asked)[2]
     fleet = fleet_of(case)
     facts = facts_of(case, fleet)
     if "restart" in case:
@@ -100,6 +109,15 @@ def waves(steps: tuple[Step, ...]) -> list[str]:
         each = (" + ".join(f"*{i}" if i in changed else i for i in stage.instances) for stage in stages)
         told.append(f"{number}: {' > '.join(each)}")
     return told
+
+
+def told(step: Step) -> str:
+    """A step as the golden cases write it."""
+    if isinstance(step, DrainStep):
+        return f"drain {name(step)} at {' '.join(at.router for at in step.at)}: {step.deadline_s:g} s, then {step.over}"
+    if isinstance(step, AdmitStep):
+        return f"admit {name(step)} at {' '.join(at.router for at in step.at)}: {' '.join(step.gates)}"
+    return deploy_cases.told(step)
 
 
 def name(step: Step) -> str:

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.plan import Plan, RestartStep
+from policies.plan import AdmitStep, DrainStep, Plan, RestartStep
 from policies.planning.waves import stages_of
 from tests.policies import builders as b
-from tests.policies import deploy_cases
-from tests.policies.rolling_cases import AWAY, SAID, SERVICES, drawn, fleet_of, name, planned
+from tests.policies.rolling_cases import AWAY, SAID, SERVICES, drawn, fleet_of, name, planned, told
 
 CASES = b.golden("plans/rolling.json")
 OFFERED = [case for case in CASES if "plans" in case]
@@ -28,7 +27,8 @@ def test_replicas_are_planned_in_these_waves_and_undone_in_those(case: dict[str,
     took = plans[0].estimate
     assert (None if took is None else [took.median_s, took.p90_s, took.n]) == case.get("takes")
     if "steps" in case:
-        assert [deploy_cases.told(step) for step in plans[0].steps] == case["steps"]
+        assert [told(step) for step in plans[0].steps] == case["steps"]
+        assert [told(step) for step in plans[0].undo] == case["undo"]
 
 
 @pytest.mark.parametrize("case", OFFERED, ids=b.ids(OFFERED))
@@ -126,6 +126,8 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
     case["now"] = {i: draw(st.sampled_from(["512", "128"])) for i in draw(st.sets(st.sampled_from(can_have)))}
     if draw(st.booleans()):
         case["on"] = sorted(draw(st.sets(st.sampled_from(can_have), min_size=1)))
+    drained = draw(st.sets(st.sampled_from(["prefill", "decode"])))
+    case["drain"] = {service: {"deadline_s": 60.0} for service in sorted(drained)}
     if draw(st.integers(0, 3)) == 0:
         case = {key: value for key, value in case.items() if key not in {"order", "on"}}
         case["restart"] = draw(st.sampled_from([*SERVICES, *instances, "gpu1"]))
@@ -142,7 +144,7 @@ def offered(case: Mapping[str, Any]) -> tuple[Plan, ...]:
     return planning.plans
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fleets())
 def test_every_wave_is_in_order_and_no_stage_takes_away_more_than_may_be(case: dict[str, Any]) -> None:
     fleet = fleet_of(case)
@@ -166,7 +168,7 @@ def test_every_wave_is_in_order_and_no_stage_takes_away_more_than_may_be(case: d
         assert set(waves) == set(range(1, max(waves) + 1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fleets())
 def test_every_instance_is_restarted_once_and_undone_once_the_last_wave_first(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -184,11 +186,11 @@ def test_every_instance_is_restarted_once_and_undone_once_the_last_wave_first(ca
             back = [s for s in undone if s.instances[0].startswith(f"{service}@")]
             assert back == mine[::-1]
         assert [s.wave for s in undone] == sorted((s.wave for s in undone), reverse=True)
-        acts = sorted((s.kind, name(s)) for s in plan.steps if s.kind != "prune")
-        assert sorted((s.kind, name(s)) for s in plan.undo) == acts
+        acts = sorted((s.kind, name(s)) for s in plan.steps if s.kind not in {"prune", "admit"})
+        assert sorted((s.kind, name(s)) for s in plan.undo if s.kind != "admit") == acts
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fleets())
 def test_one_replica_of_a_service_that_changes_goes_first(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -207,7 +209,7 @@ def test_one_replica_of_a_service_that_changes_goes_first(case: dict[str, Any]) 
         assert set(rolling) == {s.service for s in touched if case[s.service] > 1}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(fleets())
 def test_the_floor_holds_before_every_stage_that_takes_something_in_service_away(case: dict[str, Any]) -> None:
     fleet = fleet_of(case)
@@ -228,9 +230,52 @@ def test_the_floor_holds_before_every_stage_that_takes_something_in_service_away
 def test_each_wave_ends_with_the_canary_request_and_only_there(case: dict[str, Any]) -> None:
     for plan in offered(case):
         for steps in (plan.steps, plan.undo):
-            restarts = [step for step in steps if isinstance(step, RestartStep)]
-            last = [at for at, step in enumerate(restarts) if step.wave not in {s.wave for s in restarts[at + 1 :]}]
-            assert [at for at, step in enumerate(restarts) if "canary" in step.gates] == last
+            last = [at for at, step in enumerate(steps) if step.wave not in {s.wave for s in steps[at + 1 :]}]
+            assert [at for at, step in enumerate(steps) if "canary" in step.gates] == last
+
+
+@settings(max_examples=60, deadline=None)
+@given(fleets())
+def test_what_is_drained_is_restarted_and_given_back_at_the_same_routers(case: dict[str, Any]) -> None:
+    fleet = fleet_of(case)
+    for plan in offered(case):
+        for steps in (plan.steps, plan.undo):
+            for stage in stages_of(steps):
+                drained = fleet.services[stage.instances[0].split("@")[0]].drain is not None
+                for instance in stage.instances:
+                    mine = [at for at, step in enumerate(steps) if name(step) == instance]
+                    kinds = [steps[at].kind for at in mine if steps[at].kind != "write"]
+                    again = kinds.index("drain") if drained and steps is plan.undo else 0  # told to a router before
+                    assert kinds[again : again + 3] == (["drain", "restart", "admit"] if drained else ["restart"])
+                    assert {*kinds[:again], *kinds[again + 3 :]} <= {"admit"}
+                    acts = [at for at in mine if steps[at].kind in {"drain", "restart"}]
+                    assert {steps[at].wave for at in acts} == {stage.wave}
+            for at, step in enumerate(steps):
+                if isinstance(step, DrainStep):
+                    assert tuple(one.router for one in step.at) == fleet.instances("router")
+                    back = next(s for s in steps[at:] if isinstance(s, AdmitStep) and name(s) == name(step))
+                    assert back.at == step.at
+
+
+@settings(max_examples=60, deadline=None)
+@given(fleets())
+def test_a_router_that_is_restarted_is_told_again_of_everything_that_was_drained_before(case: dict[str, Any]) -> None:
+    for plan in offered(case):
+        for steps in (plan.steps, plan.undo):
+            drains = [(at, name(step)) for at, step in enumerate(steps) if isinstance(step, DrainStep)]
+            routers = [
+                (at, name(s)) for at, s in enumerate(steps) if isinstance(s, RestartStep) and s.service == "router"
+            ]
+            for at, router in routers:
+                again = {
+                    name(step)
+                    for step in steps[at:]
+                    if isinstance(step, AdmitStep)
+                    and step.wave == steps[at].wave
+                    and router in [r.router for r in step.at]
+                }
+                before = {i for drained_at, i in drains if drained_at < at or steps is plan.undo}
+                assert again >= before
 
 
 @settings(max_examples=60, deadline=None)
