@@ -55,19 +55,22 @@ class Drains:
 
     def do(self, step: Step, part: e.Part, index: int) -> e.StepDone:
         """Do it, as far as it is not done."""
-        begun = self._begun.setdefault((part, index), time.monotonic())
         if isinstance(step, AdmitStep):
             return self._admit(step, part, index)
-        return self._drain(step, part, index, begun)
+        return self._drain(step, part, index)
 
-    def _drain(self, step: DrainStep, part: e.Part, index: int, begun: float) -> e.StepDone:
+    def _drain(self, step: DrainStep, part: e.Part, index: int) -> e.StepDone:
         taken: list[Taken] = []
         notes: list[Finding] = []
+        gone_s = 0.0  # of the deadline, for a worker that died
         for at in step.at:
             seen = self._list.look(at)
+            if (part, index) not in self._begun:
+                gone_s = max(gone_s, self._list.out_for_s(at, f"{part}-{index}", seen.at))
             found = self._list.take_out(step, at, f"{part}-{index}", self._list.registered(at, seen))
             taken += [Taken(router=at.router, worker=at.worker, found=one) for one in found or (None,)]
             notes += _as_found(step, at, found)
+        begun = self._begun.setdefault((part, index), time.monotonic() - gone_s)
         ended = about("drain.still-out", "note", step, routers=_routers(step))
         if part == "do" or not self._list.is_out(step):
             ended = self._until_empty(step, part, begun)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pydantic import JsonValue, ValidationError
 
 from policies import events as e
-from policies.errors import HostAnswerLost
 from policies.finding import Effect, Finding
 from policies.plan import AdmitStep, DrainStep, Registration
 from policies.routers.listed import Listed, matching, same_worker
 from policies.states.judge import IDLE_S
+from workers.executors.answers import ActRecord
 from workers.executors.releases import Act
 from workers.executors.routers import Changed, add_worker, remove_worker
 from workers.executors.systemd import SystemdHost
@@ -29,6 +29,8 @@ from workers.routers import Routers, Seen, taken_of
 SETTLED_S = 10.0
 LISTED_S = 60.0  # how long registering is tried
 PAUSE_S = 0.05
+AGAIN_S = 2.0  # a removal that shows no effect is asked for again
+OUT = "-out-"  # in the names under which a host keeps removals
 NO_ANSWER_S = 15.0  # a router that does not answer is asked again for so long
 Values = dict[str, str | int | float | None]
 Step = DrainStep | AdmitStep
@@ -93,17 +95,31 @@ class Enlisting:
         """Have the router send nothing there any more; gives what it knew. found: its entries now."""
         if not found:
             return self.taken_before(step, at)
-        for number, one in enumerate(found):
-            note = json.dumps({"worker": at.worker, "found": one.model_dump(mode="json")})
-            act = self._act(at.router, f"{name}-out-{number}")
-            host, unit = self._host(at.router), self.routers.unit(at.router)
-            self._answered(at, remove_worker(host, unit, at.api, act, one.id, note))
-        deadline = time.monotonic() + SETTLED_S
-        while self.registered(at):
+        listed, deadline = found, time.monotonic() + SETTLED_S
+        while listed:
             if time.monotonic() > deadline:
                 raise NotDone(about("hold.not-taken-out", "refuse", step, router=at.router, worker=at.worker))
-            time.sleep(PAUSE_S)
+            for number, one in enumerate(listed):
+                note = json.dumps({"worker": at.worker, "found": one.model_dump(mode="json")})
+                act = self._act(at.router, f"{name}{OUT}{number}")
+                host, unit = self._host(at.router), self.routers.unit(at.router)
+                self._refused(at, remove_worker(host, unit, at.api, act, one.id, note))
+            again = time.monotonic() + AGAIN_S
+            while (listed := self.registered(at)) and time.monotonic() < again:
+                time.sleep(PAUSE_S)
         return once(found)
+
+    def out_for_s(self, at: Registration, name: str, now: float | None) -> float:
+        """How long ago this very step took the instance out, by the router's host; 0.0 where it did not yet.
+
+        now: that host's epoch seconds. A person's word to look again begins the time anew.
+        """
+        turns = (e.StepStarted, e.RetryAsked, e.UndoAsked)
+        begun = [entry.event for entry in self._entries() if isinstance(entry.event, turns)]
+        if now is None or (begun and not isinstance(begun[-1], e.StepStarted)):
+            return 0.0
+        times = [r.at for r in self._mine(at) if r.step.startswith(f"{name}{OUT}") and _noted(r.note, at)]
+        return max(0.0, now - min(times)) if times else 0.0
 
     def taken_before(self, step: Step, at: Registration) -> tuple[Listed, ...]:
         """What this change itself took out and did not give back yet, by the ledger, else by the router's host."""
@@ -111,10 +127,13 @@ class Enlisting:
         mine = [t.found for t in taken if t.router == at.router and same_worker(t.worker, at.worker)]
         if any(mine) and not admitted_at:
             return tuple(one for one in mine if one is not None)
+        return once(one for r in self._mine(at) if r.at > admitted_at for one in _noted(r.note, at))
+
+    def _mine(self, at: Registration) -> list[ActRecord]:
+        """What the router's host remembers that this change did at its router."""
         fenced = self._host(at.router).fence(self.routers.unit(at.router), token=self._tokens[at.router])
         first = self._first[at.router]
-        ours = [r for r in fenced.records if (r.verb, r.change) == ("workers", self._change) and r.token >= first]
-        return once(one for r in ours if r.at > admitted_at for one in _noted(r.note, at))
+        return [r for r in fenced.records if (r.verb, r.change) == ("workers", self._change) and r.token >= first]
 
     def is_out(self, step: Step) -> bool:
         """This change took the instance out everywhere, waited then, and did not give it back since."""
@@ -134,7 +153,8 @@ class Enlisting:
         said: str | None = None
         while time.monotonic() < deadline:
             self.check()
-            answer = self._answered(at, add_worker(host, unit, at.api, act, one.body))
+            answer = add_worker(host, unit, at.api, act, one.body)
+            self._refused(at, answer)
             settled = min(deadline, time.monotonic() + SETTLED_S)
             gave_up: str | None = None
             while gave_up is None and time.monotonic() < settled:
@@ -156,15 +176,12 @@ class Enlisting:
         return str(status.get("message"))[:300] if status.get("status") == "failed" else None
 
     @staticmethod
-    def _answered(at: Registration, answer: Changed) -> Changed:
-        """The router's answer to a change; one that it refuses is a matter for a person."""
-        if answer.status is None:
-            raise HostAnswerLost(f"{at.router} gave no answer ({answer.error})", hint="ask the router how it stands")
-        if answer.status >= 400 and answer.status != 404:  # 404: somebody was faster
+    def _refused(at: Registration, answer: Changed) -> None:
+        """A change that the router refuses is a matter for a person; after no answer it is looked how it stands."""
+        if answer.status is not None and answer.status >= 400 and answer.status != 404:  # 404: somebody was faster
             values: Values = {"router": at.router, "worker": at.worker, "status": answer.status}
             values["said"] = answer.body[:200] or None
             raise NotDone(Finding(code="hold.router-refused", effect="refuse", values=values))
-        return answer
 
     def _host(self, router: str) -> SystemdHost:
         return self.hosts.at(router.partition("@")[2])

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from bot.cards.progress import reasons
-from bot.cards.story import instance
-from bot.markup import Markup
-from bot.messages import say
+from bot.cards.story import Story, instance
+from bot.markup import Markup, joined
+from bot.messages import say, sentence
 from policies.events import StepDone
 from policies.plan import AdmitStep, DrainStep, Registration
+from policies.routers.away import away
 
 
 def done(event: StepDone) -> Markup | None:
     """What a drain had to say, or a registration that was none: one that was made has its line when its gate passes."""
     if not event.findings:
         return None
-    said = reasons(event.findings)
+    said = joined([sentence(finding) for finding in event.findings])
     return say("step.undo-prefix", said=said) if event.part == "undo" else said
+
+
+def still_out(story: Story) -> list[Markup]:
+    """Instances that the routers send nothing to for as long as this change stands where it does."""
+    return [
+        say("drain.away", instance=name, routers=routers) if routers else say("drain.maybe-away", instance=name)
+        for name, routers in away(story.entries).items()
+    ]
 
 
 def details(number: int, step: DrainStep | AdmitStep) -> list[Markup]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from bot.cards import buttons, deploys
+from bot.cards import buttons, deploys, drains
 from bot.cards.bar import progress
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
@@ -81,6 +81,7 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
                 decided_by(change),
                 *_found(story, e.Held, "step.held"),
                 *mixed_now(change),
+                *drains.still_out(story),
                 held_next(change),
                 progress(change, story.last_at),
             ]
@@ -102,7 +103,8 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "aborted":
             return [decided_by(change), *_found(story, e.Aborted, "end.aborted"), *mixed_now(change)]
         case "failed":
-            return [decided_by(change), *_failed(story), *mixed_now(change), *proof_lines(change.proved)]
+            told = [*_failed(story), *mixed_now(change), *drains.still_out(story)]
+            return [decided_by(change), *told, *proof_lines(change.proved)]
         case _:
             assert_never(state)
 

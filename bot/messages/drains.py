@@ -23,6 +23,8 @@ SENTENCES: dict[str, str] = {
     "drain.as-found": (
         "{router} knows {instance} otherwise than the fleet file ({differs}); it is given back as {router} knew it"
     ),
+    "drain.away": "{instance} is out of {routers}, so it gets no requests",
+    "drain.maybe-away": "{instance} may be out of its routers: its drain was begun, and how it ended is not known",
     "hold.drain-over": (
         "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s}, expected none (the"
         " oldest at the router is over {older_than_s:or=an unknown number of} s; not known: {unknown:or=nothing});"
