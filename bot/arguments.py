@@ -153,8 +153,11 @@ class Arguments(Cursor):
                     found[option] = self._ticket()
                 case "for":
                     found[option] = self._for()
-                case "anyway" | "dry":
+                case "anyway" | "emergency" | "dry":
                     found[option] = True
+        if "emergency" in found and "because" not in found:
+            hint = 'write emergency because "..." with the reason in quotes'
+            raise Unreadable("emergency-needs-because", "an emergency needs its reason", hint=hint)
         return Options(
             scope=_text(found.get("on")),
             order=_text(found.get("via")),
@@ -164,6 +167,7 @@ class Arguments(Cursor):
             ticket=_text(found.get("ticket")),
             for_s=for_s if isinstance(for_s := found.get("for"), float) else None,
             anyway="anyway" in found,
+            emergency="emergency" in found,
             dry="dry" in found,
         )
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import structlog
 
+from bot.cards.emergency import loud
 from bot.cards.kit import Card
 from bot.cards.plan import handles
 from bot.cards.shown import digest, shown
@@ -142,8 +143,9 @@ class Narrator:
 
     def _groups(self, story: Story) -> dict[str, str]:
         """Ids of the groups that are named by handle, where a line is still to mention them."""
-        planned = story.change.planned
-        if story.change.state != "planned" or planned is None or not handles(planned):
+        planned, override = story.change.planned, story.change.override
+        asked = planned.mention if story.change.state == "planned" and planned is not None else ()
+        if not handles((*asked, *(override.mention if override is not None else ()))):
             return {}
         try:
             return self._poster.groups()
@@ -179,7 +181,8 @@ class Narrator:
             return pointer
         said = line(chapter)
         if said is not None:
-            posted, pointer = self._once.post(entry, Card(said), pointer, story.change.asked_at, lock)
+            since = story.change.asked_at
+            posted, pointer = self._once.post(entry, Card(said), pointer, since, lock, loud=loud(entry))
             if posted.thread_ts is None:
                 pointer = self._ensure_card(story, self._lose_thread(story, pointer, posted), lock)
                 return self._ensure_line(story, chapter, pointer, lock)

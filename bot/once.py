@@ -24,11 +24,11 @@ class Once:
         self._poster = poster
 
     def post(
-        self, entry: Entry, card: Card, pointer: Pointer, since: float, lock: DrawingLock
+        self, entry: Entry, card: Card, pointer: Pointer, since: float, lock: DrawingLock, *, loud: bool = False
     ) -> tuple[Posted, Pointer]:
         """Post, unless it stands there: posted by an attempt that ended unclearly, or before the store was made anew.
 
-        since: it cannot be older, epoch seconds.
+        since: it cannot be older, epoch seconds. loud: a line of a thread that the channel is told too.
 
         The pointer is that of the entry's subject.
         """
@@ -40,7 +40,7 @@ class Once:
                 return found, pointer
         pointer = pointer.model_copy(update={"pending": entry.seq})
         self._drawn.put(entry.subject, pointer)
-        posted = self._poster.post(pointer.channel, card, entry, pointer.thread_ts)
+        posted = self._poster.post(pointer.channel, card, entry, pointer.thread_ts, loud=loud)
         self._drawn.said(entry.subject, entry.seq, digest(card))
         if lock.is_stale():
             self._give_way(posted, entry, pointer, since)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Option = Literal["on", "via", "of", "because", "citing", "ticket", "for", "anyway", "dry"]
-OPTIONS: tuple[Option, ...] = ("on", "via", "of", "because", "citing", "ticket", "for", "anyway", "dry")
+Option = Literal["on", "via", "of", "because", "citing", "ticket", "for", "anyway", "emergency", "dry"]
+OPTIONS: tuple[Option, ...] = ("on", "via", "of", "because", "citing", "ticket", "for", "anyway", "emergency", "dry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,4 +21,5 @@ class Options:
     ticket: str | None = None
     for_s: float | None = None
     anyway: bool = False
+    emergency: bool = False
     dry: bool = False

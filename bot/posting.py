@@ -38,8 +38,8 @@ class Poster:
         """Handle -> id of the workspace's user groups, so that a mention reaches them."""
         return self._groups.handles()
 
-    def post(self, channel: str, card: Card, entry: Entry, thread_ts: str | None) -> Posted:
-        """A new message that carries the entry it draws."""
+    def post(self, channel: str, card: Card, entry: Entry, thread_ts: str | None, *, loud: bool = False) -> Posted:
+        """A new message that carries the entry it draws. loud: a reply is shown in the channel too."""
         answer = call(
             "chat.postMessage",
             self._client.chat_postMessage,
@@ -47,6 +47,7 @@ class Poster:
             text=card.text,
             blocks=list(card.blocks) or None,
             thread_ts=thread_ts,
+            reply_broadcast=True if loud and thread_ts is not None else None,
             metadata={"event_type": EVENT_TYPE, "event_payload": payload(entry)},
             unfurl_links=False,
             unfurl_media=False,

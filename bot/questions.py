@@ -208,6 +208,9 @@ class Questions:
         if word in ASKING:
             about = [r for r in rules if r.match.kind in ASKING[word] and r.match.intent in {None, word}]
             return any(rule.ask in actor.roles for rule in about if rule.ask)
+        if word == "ratify":
+            emergency = self._client.fleet.emergency
+            return emergency is not None and emergency.ratify_by in actor.roles
         if word in DECIDING:
             return any(rule.by in actor.roles for rule in rules if rule.by)
         return True

@@ -6,8 +6,8 @@ done) has no line; the card shows it.
 
 from __future__ import annotations
 
-from bot import lines
-from bot.cards import deploys, drains, rolling
+from bot import click_lines, lines
+from bot.cards import deploys, drains, emergency, rolling
 from bot.cards.blame import blame_lines
 from bot.cards.kit import cut
 from bot.cards.plan import mentions
@@ -17,7 +17,7 @@ from bot.cards.standing import mixed_now
 from bot.cards.story import Story, instance, named, order_said, value_written
 from bot.cards.verdict import proof_line
 from bot.markup import Markup, joined
-from bot.messages import say, sentence
+from bot.messages import say
 from bot.times import clock
 from policies import events as e
 from policies.events.aside import ASIDE
@@ -25,15 +25,6 @@ from policies.finding import Finding
 from policies.plan import AdmitStep, CommandStep, DrainStep, PruneStep, RestartStep, SwitchStep, WriteStep
 
 MOST_LINE = 2800
-SHORT = {
-    "click.expired": "refused.expired",
-    "click.old-plan": "refused.old-plan",
-    "click.self-approval": "refused.self-approval",
-    "click.not-approver": "refused.not-approver",
-    "click.already-given": "refused.already-given",
-    "click.not-party": "refused.not-party",
-    "click.wrong-state": "refused.wrong-state",
-}
 
 
 def line(story: Story) -> Markup | None:
@@ -72,23 +63,6 @@ def _reminded(story: Story) -> Markup | None:
         return None
     who = mentions(planned, story.groups)
     return say("step.reminded", who=who, until=planned.expires_at) if who else None
-
-
-def _approval(story: Story) -> Markup | None:
-    event = story.entry.event
-    if not isinstance(event, e.ApprovalGiven):
-        return None
-    return say("step.approved" if event.complete else "step.approval", order=event.order, actor=event.actor.id)
-
-
-def _click_refused(story: Story) -> Markup | None:
-    event = story.entry.event
-    if not isinstance(event, e.ClickRefused):
-        return None
-    short = SHORT.get(event.finding.code)
-    # the person was told in full; the thread says it about them, in a few words
-    said = sentence(event.finding.model_copy(update={"code": short}) if short else event.finding)
-    return say("step.click-refused", what=event.what, actor=event.actor.id, said=said)
 
 
 def _started(story: Story) -> Markup | None:
@@ -264,9 +238,12 @@ TABLE: dict[str, lines.Line] = {
     "refused": lines.to(lines.why("end.refused")),
     "nothing_to_do": lines.to(lines.why("end.nothing-to-do")),
     "replan": lines.why("step.replan"),
-    "approval_given": _approval,
-    "click_refused": _click_refused,
+    "approval_given": click_lines.approval,
+    "click_refused": click_lines.click_refused,
     "reminded": _reminded,
+    "ratified": lines.to(lines.by("step.ratified")),
+    "ratify_reminded": emergency.reminded_line,
+    "lapsed": emergency.lapsed_line,
     "denied": lines.to(lines.by("step.denied")),
     "expired": lines.to(lambda _: say("step.expired")),
     "started": _started,

@@ -1,4 +1,4 @@
-"""Who may say what about a change, and when: confirm, deny, abort, keep, undo, retry.
+"""Who may say what about a change, and when: confirm, deny, abort, keep, undo, retry, ratify.
 
 Pure: judged on a freshly loaded change; the caller records the answer with a compare-and-set, so that of two
 clicks one wins and the other is judged again on what the first one made of the change.
@@ -6,7 +6,8 @@ clicks one wins and the other is judged again on what the first one made of the 
 
 from __future__ import annotations
 
-from policies.change import Change
+from policies.change import OVERRIDDEN, Change
+from policies.emergency import alone, ratification
 from policies.events import Held
 from policies.finding import Finding
 from policies.fleet import Fleet
@@ -37,6 +38,8 @@ def judge(change: Change, act: Act, actor: Actor, fleet: Fleet, now: float) -> F
         return _deny(change, actor)
     if act.kind == "abort":
         return _abort(change, actor, fleet)
+    if act.kind == "ratify":
+        return _ratify(change, actor, now)
     return _on_held(change, act, actor, fleet)
 
 
@@ -53,8 +56,16 @@ def _is_requester(change: Change, actor: Actor) -> bool:
 
 
 def _approver(change: Change, actor: Actor) -> bool:
-    by = change.planned.by if change.planned else None
+    by = _by(change)
     return by is not None and by in actor.roles
+
+
+def _by(change: Change) -> str | None:
+    """The role of those who decide. An emergency that no rule asks an approver for has those who ratify it."""
+    planned = change.planned
+    if planned is None or planned.by is not None:
+        return planned.by if planned is not None else None
+    return planned.emergency.ratify_by if planned.emergency is not None else None
 
 
 def _confirm(change: Change, act: Act, actor: Actor, now: float) -> Finding:
@@ -74,10 +85,12 @@ def _confirm(change: Change, act: Act, actor: Actor, now: float) -> Finding:
     if act.digest is None and change.replans and now - change.planned_at < LOOK_AGAIN_S:
         # a typed word names no plan: it may have been meant for the one before
         return _refuse("click.planned-again", change, actor, ago_s=now - change.planned_at)
+    if alone(change, actor):
+        return _alone(change, act, actor)
     if _is_requester(change, actor):
         return _refuse("click.self-approval", change, actor)
     if not _approver(change, actor):
-        return _refuse("click.not-approver", change, actor, by=planned.by)
+        return _refuse("click.not-approver", change, actor, by=_by(change))
     given = [a for a in change.approvals if a.order == order]
     if any(a.actor.id == actor.id for a in change.approvals):
         return _refuse("click.already-given", change, actor)
@@ -88,11 +101,36 @@ def _confirm(change: Change, act: Act, actor: Actor, now: float) -> Finding:
     return _ok(change, actor, "confirm")
 
 
+def _alone(change: Change, act: Act, actor: Actor) -> Finding:
+    """Their own plan, in an emergency: once, with a click on what was shown, while they have the role."""
+    emergency = change.planned.emergency if change.planned is not None else None
+    if emergency is None or emergency.by not in actor.roles:
+        return _refuse("click.no-emergency", change, actor, by=emergency.by if emergency is not None else None)
+    if act.digest is None:
+        return _refuse("click.emergency-unseen", change, actor)
+    return _ok(change, actor, "confirm")
+
+
+def _ratify(change: Change, actor: Actor, now: float) -> Finding:
+    found = ratification(change)
+    if change.override is None or change.state not in OVERRIDDEN or found.word in {"none", "moot"}:
+        return _refuse("click.nothing-to-ratify", change, actor, state=change.state)
+    if found.word == "ratified":
+        return _refuse("click.ratified-already", change, actor, by=found.by.id if found.by is not None else None)
+    if found.word == "lapsed" or now >= found.until:
+        return _refuse("click.ratified-late", change, actor, until=found.until)
+    if _is_requester(change, actor):
+        return _refuse("click.self-ratified", change, actor)
+    if change.override.ratify_by not in actor.roles:
+        return _refuse("click.may-not-ratify", change, actor, by=change.override.ratify_by)
+    return _ok(change, actor, "ratify")
+
+
 def _deny(change: Change, actor: Actor) -> Finding:
     if change.state != "planned":
         return _wrong_state(change, actor, "deny")
     if not _approver(change, actor) and not _is_requester(change, actor):
-        return _refuse("click.not-approver", change, actor, by=change.planned.by if change.planned else None)
+        return _refuse("click.not-approver", change, actor, by=_by(change))
     return _ok(change, actor, "deny")
 
 
@@ -112,7 +150,7 @@ def _on_held(change: Change, act: Act, actor: Actor, fleet: Fleet) -> Finding:
         if _is_requester(change, actor):
             return _refuse("click.self-approval", change, actor)
         if not _approver(change, actor):
-            return _refuse("click.not-approver", change, actor, by=change.planned.by if change.planned else None)
+            return _refuse("click.not-approver", change, actor, by=_by(change))
         return _ok(change, actor, "keep")
     if act.kind == "undo" and change.plan is not None and not change.plan.undo:
         return _refuse("click.nothing-to-undo", change, actor)
@@ -150,13 +188,16 @@ def still_valid(change: Change, fleet: Fleet, now: float) -> Finding | None:
     if now >= planned.expires_at:
         values: dict[str, str | int | float | None] = {"change": change.id, "expires_at": planned.expires_at}
         return Finding(code="approval.expired", effect="refuse", values=values)
-    if planned.by is None:
+    if _by(change) is None or (change.asked is not None and change.asked.undoes is not None):
         return None  # no rule asks for an approver: the approval stands in the requester's name
     for given in change.approvals:
-        role = fleet.roles.get(planned.by or "")
+        by = _by(change)
+        if planned.emergency is not None and alone(change, given.actor):
+            by = planned.emergency.by
+        role = fleet.roles.get(by or "")
         listed = role is not None and given.actor.id in role.users
-        if role is None or not (listed or (role.groups and planned.by in given.actor.roles)):
-            values = {"change": change.id, "actor": given.actor.id, "by": planned.by}
+        if role is None or not (listed or (role.groups and by in given.actor.roles)):
+            values = {"change": change.id, "actor": given.actor.id, "by": by}
             return Finding(code="approval.role-lost", effect="refuse", values=values)
     return None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from policies.applicability import Standing
 from policies.evidence import Record
+from policies.finding import Finding
 from policies.fleet import Fleet, Knob, Rule
-from policies.intents import Actor
+from policies.intents import Actor, Intent
 
 IntentWord = Literal["set", "restore", "revert", "unset", "restart", "deploy", "rollback"]
 
@@ -22,6 +23,7 @@ class Case:
     `knob` None: services are deployed or restarted. `services` are those of the knob, or those deployed or restarted.
     `value` None: the variable is to be taken away, or there is none. `now` is epoch seconds.
     `standings` is what each record is worth today, by its id; one that is not there is weak. `reason`: what was said.
+    `emergency`: it was asked for as one. `locks`: what rollbacks left on what is deployed.
     `ticket`: what it is done for.
     """
 
@@ -35,7 +37,13 @@ class Case:
     now: float
     standings: Mapping[str, Standing] = field(default_factory=dict)
     reason: str | None = None
+    emergency: bool = False
+    locks: tuple[Finding, ...] = ()
     ticket: str | None = None
+
+    def said(self, intent: Intent) -> Case:
+        """The same with what was said beside what is wanted."""
+        return replace(self, reason=intent.because, ticket=intent.ticket, emergency=intent.emergency)
 
     @property
     def subject(self) -> str:

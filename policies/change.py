@@ -35,6 +35,8 @@ ENDED: frozenset[State] = frozenset(
     {"refused", "nothing_to_do", "denied", "expired", "succeeded", "rolled_back", "failed", "aborted"}
 )
 WORKING: frozenset[State] = frozenset({"approved", "running", "undoing", "unknown"})
+# States in which what an emergency did without can be ratified
+OVERRIDDEN: tuple[State, ...] = ("approved", "running", "held", "undoing", "unknown", "succeeded", "failed")
 
 # (state, event kind) -> next state. What is not here cannot happen. `approval_given` stays "planned" until the
 # quorum is reached; everything that keeps the state is listed too, so that the table is the whole truth.
@@ -95,6 +97,9 @@ TABLE: dict[tuple[State, str], State] = {
     ("undoing", "aborted"): "aborted",
     ("undoing", "failed"): "failed",
     **{(state, "click_refused"): state for state in STATES if state != "new"},
+    **{(state, "ratified"): state for state in OVERRIDDEN},
+    **{(state, "ratify_reminded"): state for state in OVERRIDDEN},
+    **{(state, "lapsed"): state for state in ("held", "succeeded", "failed")},
 }
 
 
@@ -143,6 +148,11 @@ class Change:
     undoing: bool = False  # also while held or unknown during an undo
     undo_reason: e.UndoStarted | None = None
     abort: Actor | None = None
+    override: e.Override | None = None  # what was done without
+    override_at: float = 0.0
+    ratified: e.Ratified | None = None
+    ratify_reminded: bool = False
+    lapsed: e.Lapsed | None = None
     failed_gate: e.GateFailed | None = None
     canary: e.CanaryStarted | None = None  # the watch of the first wave
     canary_passed: bool = False
@@ -200,10 +210,17 @@ def apply(change: Change, event: e.Event, at: float) -> Change:
     change = replace(change, version=change.version + 1)
     if isinstance(event, e.ClickRefused):
         return change
+    if isinstance(event, e.Ratified):  # beside the work, and after it: nothing of where it stands is moved
+        return replace(change, ratified=event)
+    if isinstance(event, e.RatifyReminded):
+        return replace(change, ratify_reminded=True)
+    if isinstance(event, e.Lapsed):
+        return replace(change, lapsed=event)
     if isinstance(event, e.ApprovalGiven):
         given = (*change.approvals, event)
         if not event.complete:
             return replace(change, approvals=given, last=event)
+        change = replace(change, override=event.override, override_at=at if event.override is not None else 0.0)
         return replace(change, state=state, approvals=given, order=event.order, last=event)
     if state == "running" and change.undoing:
         state = "undoing"  # an undo that was held or unknown goes on undoing

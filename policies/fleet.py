@@ -211,6 +211,18 @@ class Freeze(Model):
     tz: str = "UTC"
 
 
+class Emergency(Model):
+    """Who may do without an approver or in a freeze, and who answers for it: `within_s`, or it is taken back.
+
+    evidence: whether an emergency does without recorded evidence too.
+    """
+
+    by: str
+    ratify_by: str
+    within_s: float
+    evidence: Literal["needed", "skipped"] = "needed"
+
+
 class Timing(Model):
     """Waiting times, all in seconds."""
 
@@ -244,6 +256,7 @@ class Fleet(Model):
     roles: dict[str, Role] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     freezes: tuple[Freeze, ...] = ()
+    emergency: Emergency | None = None
     timing: Timing = Timing()
     sha256: str = ""
 

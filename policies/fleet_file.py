@@ -11,6 +11,7 @@ import hashlib
 import yaml
 
 from policies.fleet import Fleet
+from policies.fleet_checks.emergency import check_emergency, read_emergency
 from policies.fleet_checks.knobs import read_knobs
 from policies.fleet_checks.links import check_links
 from policies.fleet_checks.nodes import compose
@@ -46,6 +47,7 @@ top_keys = (
     "roles",
     "rules",
     "freezes",
+    "emergency",
     "timing",
 )
 
@@ -69,6 +71,7 @@ def read_fleet(text: str, file: str) -> FleetReading:
     top = Table(Reader(problems), (), root, top_keys)
     fleet = _read(top, text)
     check_links(fleet, problems)
+    check_emergency(fleet, problems)
     if problems.errors:
         return FleetReading(fleet=None, errors=problems.sorted())
     return FleetReading(fleet=fleet)
@@ -102,6 +105,7 @@ def _read(top: Table, text: str) -> Fleet:
         roles=read_roles(top),
         rules=read_rules(top),
         freezes=read_freezes(top),
+        emergency=read_emergency(top),
         timing=read_timing(top),
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
     )

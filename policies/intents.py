@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from policies.asking import Asking
 from policies.model import Model
-from policies.tickets import Ticketed
 
 
 class Actor(Model):
@@ -30,7 +30,7 @@ class Where(Model):
     thread_ts: str | None = None
 
 
-class SetKnob(Ticketed):
+class SetKnob(Asking):
     """`set NAME=VALUE`: a new value."""
 
     kind: Literal["set"] = "set"
@@ -42,7 +42,7 @@ class SetKnob(Ticketed):
     dry: bool = False
 
 
-class RestoreKnob(Ticketed):
+class RestoreKnob(Asking):
     """`restore NAME[=VALUE]`: back to a value that was live and was taken away. None: the one last taken away."""
 
     kind: Literal["restore"] = "restore"
@@ -50,10 +50,11 @@ class RestoreKnob(Ticketed):
     value: str | None = None
     scope: str | None = None
     order: str | None = None
+    because: str | None = None  # of an emergency
     dry: bool = False
 
 
-class RevertKnob(Ticketed):
+class RevertKnob(Asking):
     """`revert NAME because "..."`: away from the present value, for a stated reason."""
 
     kind: Literal["revert"] = "revert"
@@ -65,7 +66,7 @@ class RevertKnob(Ticketed):
     dry: bool = False
 
 
-class UnsetKnob(Ticketed):
+class UnsetKnob(Asking):
     """`unset NAME`: the variable shall not be in the environment."""
 
     kind: Literal["unset"] = "unset"
@@ -76,7 +77,7 @@ class UnsetKnob(Ticketed):
     dry: bool = False
 
 
-class Restart(Ticketed):
+class Restart(Asking):
     """`restart SCOPE`: a service, a host's services or service@host, with nothing changed.
 
     anyway: also an engine that works although its health check fails; the person and the reason are on record.
@@ -90,7 +91,7 @@ class Restart(Ticketed):
     dry: bool = False
 
 
-class Deploy(Ticketed):
+class Deploy(Asking):
     """`SERVICE REF` behind /deploy: another version of a service."""
 
     kind: Literal["deploy"] = "deploy"
@@ -101,7 +102,7 @@ class Deploy(Ticketed):
     dry: bool = False
 
 
-class Rollback(Ticketed):
+class Rollback(Asking):
     """`rollback SERVICE`: to the last version that was proven good."""
 
     kind: Literal["rollback"] = "rollback"
@@ -174,12 +175,12 @@ class Help(Model):
 
 
 class Act(Model):
-    """A word about a change that exists: confirm, deny, abort, keep, undo, retry.
+    """A word about a change that exists: confirm, deny, abort, keep, undo, retry, ratify.
 
     `digest` is what the person saw (a button carries it); None: typed by hand, the current plan is meant.
     """
 
-    kind: Literal["confirm", "deny", "abort", "keep", "undo", "retry"]
+    kind: Literal["confirm", "deny", "abort", "keep", "undo", "retry", "ratify"]
     change: str
     order: str | None = None
     digest: str | None = None

@@ -17,11 +17,13 @@ CHANGES = {
     "keep": "leave a held change as it is; needs an approval",
     "undo": "take a held change back",
     "retry": "ask the gate of a held change again",
+    "ratify": "answer for what somebody else did alone in an emergency",
     "help": "what you may run, or one command",
 }
 OPTIONS = {
     "via": "a restart order",
     "because": "the reason, in quotes",
+    "emergency": "alone on call: confirm it yourself, a second person ratifies; needs a reason",
     "ticket": "the incident or ticket that it is for",
     "dry": "only the plan",
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from policies import approvals
 from policies import events as e
 from policies.change import Change, fold
+from policies.emergency import overridden
 from policies.errors import LedgerConflict
 from policies.evidence import Draft, Record
 from policies.finding import Finding
@@ -211,7 +212,10 @@ def _event(change: Change, act: Act, actor: Actor, finding: Finding) -> e.Event:
         plans = {plan.order: plan for plan in change.planned.plans} if change.planned else {}
         plan = plans[act.order] if act.order else next(iter(plans.values()))
         complete = finding.code == "click.ok"
-        return e.ApprovalGiven(actor=actor, order=plan.order, digest=plan.digest, complete=complete)
+        override = overridden(change, actor) if complete else None
+        return e.ApprovalGiven(actor=actor, order=plan.order, digest=plan.digest, complete=complete, override=override)
+    if act.kind == "ratify":
+        return e.Ratified(actor=actor)
     if act.kind == "deny":
         return e.Denied(actor=actor)
     if act.kind == "abort":

@@ -10,7 +10,7 @@ from policies import events as e
 from policies.applicability import Standing
 from policies.case import Case
 from policies.context import LoadRange
-from policies.decision import Decision, decide
+from policies.decision import Decision, decided
 from policies.deploys.goal import deploy_goal, entry_of
 from policies.deploys.outlook import candidates
 from policies.deploys.strategy import Variable
@@ -21,7 +21,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Deploy, DeployIntent, KnobIntent, Restart, Rollback
 from policies.load import plan_load
-from policies.locks import in_the_way, standing
+from policies.locks import Lock, in_the_way, standing
 from policies.plan import Plan
 from policies.planning.deploy import plan_deploy
 from policies.planning.goal import goal
@@ -39,6 +39,7 @@ from workers.ledger import Ledger
 from workers.states import States
 from workers.versions import Versions
 
+NEEDLESS = ("evidence.", "freeze.", "ticket.", "lock.", "emergency.")
 GIVES = frozenset({"set", "restore"})  # what gives a value, so that evidence is asked for
 
 
@@ -97,9 +98,7 @@ class Planner:
             return Outcome((), None, (aim,))
         facts = self._hosts.observe(aim.instances, []).units
         services = tuple(dict.fromkeys(facts[i].service for i in aim.instances))
-        decision = decide(
-            Case("restart", asked.actor, fleet, None, services, None, (), self._clock(), ticket=intent.ticket)
-        )
+        decision = decided(Case("restart", asked.actor, fleet, None, services, None, (), self._clock()), asked)
         recorded = boots(self._ledger, fleet)
         planning = plan_restart(
             fleet,
@@ -138,10 +137,9 @@ class Planner:
             return Outcome((), None, (aim,))
         refs = dict.fromkeys((aim.ref, *(one.ref for one in candidates(past, aim.ref) if aim.word == "deploy")))
         seen = self._versions.examined(seen, tuple(refs), aim.ref)
-        case = Case(
-            aim.word, asked.actor, fleet, None, (aim.service,), aim.ref, (), self._clock(), ticket=intent.ticket
-        )
-        decision = decide(case)
+        case = Case(aim.word, asked.actor, fleet, None, (aim.service,), aim.ref, (), self._clock())
+        left = in_the_way(self._locks(), (), aim.service) if aim.word == "deploy" else ()
+        decision = decided(replace(case, locks=left), asked)
         seconds = boots(self._ledger, fleet)
         states = self._working(facts, before)
         planning = plan_deploy(fleet, aim, facts, seen, past, decision.findings, seconds, states)
@@ -159,10 +157,10 @@ class Planner:
         if isinstance(aim, Finding):
             return Outcome((), None, (aim,))
         today = self._contexts.today(knob, facts, before.load_seen if before is not None else None)
-        records, reason = self._evidence(knob.name), getattr(intent, "because", None)
-        case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, records, self._clock(), reason=reason)
-        case = replace(case, ticket=intent.ticket, standings=context.standings(case, today))
-        decision = decide(case)
+        records = self._evidence(knob.name)
+        case = Case(aim.word, asked.actor, fleet, knob, knob.on, aim.value, records, self._clock())
+        case = replace(case, standings=context.standings(case, today))
+        decision = decided(case, asked)
         recorded = boots(self._ledger, fleet)
         states = self._working(facts, before)
         planning = plan_knob(fleet, aim, facts, decision.findings, boots=recorded, states=states)
@@ -178,10 +176,11 @@ class Planner:
     ) -> Outcome:
         planning, locked = self._open(planning)
         held = (*self._held_by_others(planning), *locked)
-        refusals = tuple(f for f in (*decision.findings, *planning.findings, *held) if f.effect == "refuse")
+        found = (*decision.findings, *planning.findings, *held)
+        refusals = tuple(f for f in found if f.effect == "refuse" or f.code == "emergency.could")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
-            refusals = tuple(f for f in refusals if not f.code.startswith(("evidence.", "freeze.", "ticket.")))
+            refusals = tuple(f for f in refusals if not f.code.startswith(NEEDLESS))
         if refusals:
             warnings = planning.plans[0].warnings if planning.plans else _warnings(planning.findings)
             return Outcome((), decision, (*refusals, *warnings))
@@ -195,13 +194,16 @@ class Planner:
 
     def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:
         """The plans that no lock stands in the way of; where none is left, the locks that do."""
-        locks = standing(self._ledger.index("locks"), self._clock())
-        ways = [(plan, in_the_way(locks, plan.leased, _deploys(plan))) for plan in planning.plans]
+        locks = self._locks()
+        ways = [(plan, in_the_way(locks, plan.leased)) for plan in planning.plans]
         left = tuple(plan for plan, found in ways if not found)
         if not ways or left:
             return replace(planning, plans=left), ()
         found = {str(one.values["lock"]): one for _, ours in ways for one in ours}
         return planning, tuple(found.values())
+
+    def _locks(self) -> tuple[Lock, ...]:
+        return standing(self._ledger.index("locks"), self._clock())
 
     def _held_by_others(self, planning: Planning) -> tuple[Finding, ...]:
         """Changes that wait for a person keep what they touched: undoing one must not undo a newer one with it."""
@@ -222,11 +224,6 @@ class Planner:
     def _history(self, knob: str) -> list[e.Succeeded]:
         entries = self._ledger.index(f"knob:{knob}")
         return [entry.event for entry in entries if isinstance(entry.event, e.Succeeded)]
-
-
-def _deploys(plan: Plan) -> str | None:
-    """The service that gets another version, unless that is one it goes back to."""
-    return plan.deploy.service if plan.deploy is not None and plan.deploy.word == "deploy" else None
 
 
 def _warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -34,7 +34,7 @@ def prepare(wiring: Wiring, change_id: str) -> None:
         wiring.ledger.append(change_id, event, expect_version=change.version)
     except LedgerConflict:
         return  # another worker prepared it at the same time; its plan stands
-    if isinstance(event, e.Planned) and event.approvals == 0 and not event.dry:
+    if isinstance(event, e.Planned) and event.approvals == 0 and event.emergency is None and not event.dry:
         plan = event.plans[0]
         given = e.ApprovalGiven(actor=change.asked.actor, order=plan.order, digest=plan.digest, complete=True)
         with suppress(LedgerConflict):  # somebody denied or aborted it in this moment
@@ -71,7 +71,15 @@ def _planned(wiring: Wiring, asked: e.Asked, change_id: str) -> e.Event:
         standings=outcome.standings,
         load_seen=outcome.load,
         blame=blamed.result(),
+        emergency=_answered_for(wiring.fleet, decision.emergency),
     )
+
+
+def _answered_for(fleet: Fleet, override: e.Override | None) -> e.Override | None:
+    """With everybody who can ratify it."""
+    if override is None:
+        return None
+    return override.model_copy(update={"mention": mentions(fleet, override.ratify_by)})
 
 
 def _blame(wiring: Wiring, asked: e.Asked, change_id: str) -> Blame | None:

@@ -18,6 +18,7 @@ from policies.fleet import Fleet
 from policies.fleet_file import read_fleet
 from workers.client import Client
 from workers.context import Contexts
+from workers.emergencies import Emergencies
 from workers.hosts import Hosts
 from workers.inbox import Inbox
 from workers.lease import Leases
@@ -171,9 +172,15 @@ class Wiring:
         if "shell" in self.__dict__:
             self.shell.close()
 
+    @cached_property
+    def emergencies(self) -> Emergencies:
+        """Overrides that wait for a second person."""
+        return Emergencies(self.ledger, self.doorbell, self.fleet, self.clock)
+
     def sweep(self) -> None:
-        """One turn of the reaper: ring again what was lost, take over what is orphaned, expire what is late."""
+        """One turn of the reaper: ring again what was lost, take over what is orphaned, end what is late."""
         sweep(self.ledger, self.leases, self.doorbell, self.clock())
+        self.emergencies.turn()
 
 
 def load_fleet(path: Path) -> Fleet:

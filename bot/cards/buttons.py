@@ -16,7 +16,7 @@ from policies.plan import Plan
 from policies.suspicion import Suspicion
 
 PREFIX = "clawback."
-Word = Literal["confirm", "deny", "abort", "retry", "undo", "keep"]
+Word = Literal["confirm", "deny", "abort", "retry", "undo", "keep", "ratify"]
 WORDS: tuple[Word, ...] = get_args(Word)
 DETAILS = "details"
 GIVE_BACK = "reclaim"
@@ -89,6 +89,11 @@ def abort(change_id: str, title: str, text: str) -> Block:
     button = _button("abort", "Abort", Carried(c=change_id), style="danger")
     button["confirm"] = _asking(title, text, "Abort")
     return button
+
+
+def ratify(change_id: str) -> Block:
+    """[Ratify], for a second person."""
+    return _button("ratify", "Ratify", Carried(c=change_id), style="primary")
 
 
 def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: str | None, undo: bool) -> list[Block]:

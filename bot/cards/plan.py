@@ -87,6 +87,8 @@ def headline(story: Story) -> Markup:
             code = "plan.citing" if blame is not None else "plan.citing-unread"
             parts.append(say(code, cited=", ".join(asked.intent.citing)[:300]))
         parts.append(established(blame))  # a reason that somebody states is not a cause
+    if asked.intent.emergency:
+        parts.insert(0, say("emergency.flag"))
     if asked.intent.dry:
         parts.append(say("plan.dry-run"))
     return joined(parts)
@@ -161,7 +163,8 @@ def _needs(story: Story, planned: Planned) -> Markup:
         said = [say("plan.needs", count=planned.approvals, role=planned.by, actor=asked.actor.id)]
     else:
         said = [say("plan.no-approval")]
-    said += [sentence(f) for f in planned.findings if f.effect in NEWS][:MOST_WARNINGS]
+    news = sorted((f for f in planned.findings if f.effect in NEWS), key=lambda f: not f.code.startswith("emergency."))
+    said += [sentence(f) for f in news][:MOST_WARNINGS]
     if not planned.dry:
         said.append(say("plan.until", until=planned.expires_at))
     return say("plan.policy", said=joined(said))
@@ -178,12 +181,17 @@ def mentions(planned: Planned, groups: Mapping[str, str]) -> Markup:
     """Those who can decide; nothing for a dry run. A group whose id is not known pings nobody and is named."""
     if planned.dry or not planned.approvals:
         return Markup("")
-    return joined([_mention(who, groups) for who in planned.mention[:MOST_MENTIONS]], " ")
+    return mentioned(planned.mention, groups)
 
 
-def handles(planned: Planned) -> list[str]:
-    """Groups among those who can decide that are named by handle."""
-    named = [who.removeprefix(SUBTEAM).removesuffix(">") for who in planned.mention if who.startswith(SUBTEAM)]
+def mentioned(whom: tuple[str, ...], groups: Mapping[str, str]) -> Markup:
+    """People and groups, as Slack calls them, each mentioned."""
+    return joined([_mention(who, groups) for who in dict.fromkeys(whom[:MOST_MENTIONS])], " ")
+
+
+def handles(whom: tuple[str, ...]) -> list[str]:
+    """Groups among these that are named by handle."""
+    named = [who.removeprefix(SUBTEAM).removesuffix(">") for who in whom if who.startswith(SUBTEAM)]
     return [name for name in named if not is_group_id(name)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from bot.cards import buttons, deploys, drains
+from bot.cards import buttons, deploys, drains, emergency
 from bot.cards.bar import progress
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
@@ -38,6 +38,7 @@ def card(story: Story) -> Card:
 
 def _decided(story: Story, said: list[Markup]) -> Card:
     change, plan = story.change, story.change.plan
+    said = [*said, *emergency.lines(change)]
     body: list[Block] = [section(headline(story)), section(*said)] if said else [section(headline(story))]
     beside = [] if plan is None or change.ended else [*now_then(plan), *([] if change.undoing else undo_line(plan))]
     if beside:
@@ -47,9 +48,9 @@ def _decided(story: Story, said: list[Markup]) -> Card:
 
 
 def _buttons(change: Change) -> list[Block]:
-    """None on a change that has ended: it asks nobody for anything."""
+    """None on a change that has ended and asks nobody for anything."""
     if change.plan is None or change.ended:
-        return []
+        return emergency.ratify_buttons(change)
     row: list[Block] = []
     if change.state == "held":
         title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
@@ -59,7 +60,7 @@ def _buttons(change: Change) -> list[Block]:
     elif change.state in ABORTABLE and not change.undoing and change.abort is None:
         text = say("plan.abort-text" if change.plan.undo else "plan.abort-text-restart")
         row = [buttons.abort(change.id, say("plan.abort-title", change=change.id), text)]
-    return [*row, buttons.details(change.id, change.plan.digest)]
+    return [*emergency.ratify_buttons(change), *row, buttons.details(change.id, change.plan.digest)]
 
 
 def _state_lines(story: Story, state: State) -> list[Markup]:

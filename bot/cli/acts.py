@@ -15,6 +15,7 @@ ABOUT = {
     "keep": "Leave a held change as it is; needs an approver who did not ask for it.",
     "undo": "Undo a held change.",
     "retry": "Look at the failed gate of a held change again.",
+    "ratify": "Answer for what somebody else did alone in an emergency.",
 }
 
 
@@ -51,3 +52,4 @@ abort = _make("abort")
 keep = _make("keep")
 undo = _make("undo")
 retry = _make("retry")
+ratify = _make("ratify")

@@ -32,6 +32,7 @@ COMMANDS: dict[str, Entry] = {
     "keep": Entry("bot.cli.acts:keep", "leave a held change as it is"),
     "undo": Entry("bot.cli.acts:undo", "undo a held change"),
     "retry": Entry("bot.cli.acts:retry", "look at the failed gate of a held change again"),
+    "ratify": Entry("bot.cli.acts:ratify", "answer for what somebody else did alone in an emergency"),
     "status": Entry("bot.cli.status:command", "where a change is, step by step; or the last changes"),
     "explain": Entry("bot.cli.explain:command", "show how a chat command is read"),
     "fleet": Entry("bot.cli.fleet:command", "check a fleet file; what is not as it was left on its hosts"),

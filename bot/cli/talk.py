@@ -36,6 +36,7 @@ ENDS: dict[str, frozenset[State]] = {
     "undo": frozenset({"rolled_back"}),
     "keep": frozenset({"failed"}),
     "retry": frozenset({"succeeded", "rolled_back"}),
+    "ratify": frozenset({"succeeded"}),
 }
 F = TypeVar("F", bound=Callable[..., Any])
 

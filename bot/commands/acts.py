@@ -1,4 +1,4 @@
-"""Words about a change that exists: confirm, deny, abort, keep, undo, retry."""
+"""Words about a change that exists: confirm, deny, abort, keep, undo, retry, ratify."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.arguments import Arguments
 from bot.commands.base import EVERYWHERE, CommandWord, writes
 from policies.intents import Act
 
-ActWord = Literal["confirm", "deny", "abort", "keep", "undo", "retry"]
+ActWord = Literal["confirm", "deny", "abort", "keep", "undo", "retry", "ratify"]
 
 
 def _read(word: ActWord) -> Callable[[Arguments], Act]:
@@ -52,4 +52,5 @@ COMMANDS = (
     _act("keep", "leave a held change as it is; needs an approval"),
     _act("undo", "take a held change back"),
     _act("retry", "ask the gate of a held change again"),
+    _act("ratify", "answer for what somebody else did alone in an emergency"),
 )

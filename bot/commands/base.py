@@ -54,7 +54,9 @@ def options_text(intent: SetKnob | RestoreKnob | RevertKnob | UnsetKnob | Restar
         out += f" on {intent.scope}"
     if intent.order is not None:
         out += f" via {intent.order}"
-    if not isinstance(intent, RestoreKnob) and intent.because is not None:
+    if intent.emergency:
+        out += " emergency"
+    if intent.because is not None:
         out += f" because {quote(intent.because)}"
     if isinstance(intent, RevertKnob) and intent.citing:
         out += f" citing {', '.join(quote(one) for one in intent.citing)}"

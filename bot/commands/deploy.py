@@ -9,9 +9,15 @@ from policies.intents import Deploy
 
 def _read(arguments: Arguments) -> Deploy:
     service, ref = arguments.service(), arguments.ref()
-    options = arguments.options("via", "because", "ticket", "dry")
+    options = arguments.options("via", "because", "ticket", "emergency", "dry")
     return Deploy(
-        service=service, ref=ref, order=options.order, because=options.because, ticket=options.ticket, dry=options.dry
+        service=service,
+        ref=ref,
+        order=options.order,
+        because=options.because,
+        ticket=options.ticket,
+        emergency=options.emergency,
+        dry=options.dry,
     )
 
 
@@ -22,7 +28,7 @@ def _write(intent: Deploy) -> str:
 COMMAND = CommandWord(
     word="deploy",
     families=DEPLOY,
-    usage='SERVICE REF [via ORDER] [because "..."] [ticket ID] [dry]',
+    usage='SERVICE REF [via ORDER] [[emergency] because "..."] [ticket ID] [dry]',
     about="another version of a service: checked on its hosts before anything is planned, proven afterwards",
     example='decode 2026-11-30-a1b2c3 because "fixes the KV leak"',
     read=_read,

@@ -10,7 +10,7 @@ from policies.intents import Restart
 
 def _read(arguments: Arguments) -> Restart:
     scope = arguments.scope()
-    options = arguments.options("via", "because", "ticket", "anyway", "dry")
+    options = arguments.options("via", "because", "ticket", "emergency", "anyway", "dry")
     if options.anyway and options.because is None:
         hint = f'write restart {scope} anyway because "..."'
         raise Unreadable("anyway-needs-because", "a restart against what the readings say needs a reason", hint=hint)
@@ -20,6 +20,7 @@ def _read(arguments: Arguments) -> Restart:
         because=options.because,
         anyway=options.anyway,
         ticket=options.ticket,
+        emergency=options.emergency,
         dry=options.dry,
     )
 
@@ -31,7 +32,7 @@ def _write(intent: Restart) -> str:
 COMMAND = CommandWord(
     word="restart",
     families=DEPLOY,
-    usage='restart SCOPE [via ORDER] [because "..." [anyway]] [ticket ID] [dry]',
+    usage='restart SCOPE [via ORDER] [[emergency] because "..." [anyway]] [ticket ID] [dry]',
     about="restart a service, a host's services or service@host, and change no value",
     example='restart decode via co-restart because "KV held after cut requests"',
     read=_read,

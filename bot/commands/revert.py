@@ -1,4 +1,4 @@
-"""`revert NAME because "..."`."""
+"""`revert NAME [emergency] because "..."`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.intents import RevertKnob
 
 def _read(arguments: Arguments) -> RevertKnob:
     knob = arguments.knob()
-    options = arguments.options("on", "via", "because", "citing", "ticket", "dry")
+    options = arguments.options("on", "via", "because", "citing", "ticket", "emergency", "dry")
     if options.because is None:
         raise Unreadable(
             "because-missing",
@@ -24,6 +24,7 @@ def _read(arguments: Arguments) -> RevertKnob:
         scope=options.scope,
         order=options.order,
         ticket=options.ticket,
+        emergency=options.emergency,
         dry=options.dry,
     )
 
@@ -35,7 +36,7 @@ def _write(intent: RevertKnob) -> str:
 COMMAND = CommandWord(
     word="revert",
     families=KNOB,
-    usage='revert NAME because "..." [citing EXPR, ...] [on SCOPE] [via ORDER] [ticket ID] [dry]',
+    usage='revert NAME [emergency] because "..." [citing EXPR, ...] [on SCOPE] [via ORDER] [ticket ID] [dry]',
     about="take the present value away; the reason is judged on what is measured, and shown as your words",
     example='revert TARGET_CTAS because "multi-round hang" citing queue_reqs > 0',
     read=_read,

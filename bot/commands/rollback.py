@@ -9,9 +9,14 @@ from policies.intents import Rollback
 
 def _read(arguments: Arguments) -> Rollback:
     service = arguments.service()
-    options = arguments.options("via", "because", "ticket", "dry")
+    options = arguments.options("via", "because", "ticket", "emergency", "dry")
     return Rollback(
-        service=service, order=options.order, because=options.because, ticket=options.ticket, dry=options.dry
+        service=service,
+        order=options.order,
+        because=options.because,
+        ticket=options.ticket,
+        emergency=options.emergency,
+        dry=options.dry,
     )
 
 
@@ -22,7 +27,7 @@ def _write(intent: Rollback) -> str:
 COMMAND = CommandWord(
     word="rollback",
     families=DEPLOY,
-    usage='rollback SERVICE [via ORDER] [because "..."] [ticket ID] [dry]',
+    usage='rollback SERVICE [via ORDER] [[emergency] because "..."] [ticket ID] [dry]',
     about="back to the last version that was proven good and not taken back since",
     example='rollback decode because "5xx since the deploy"',
     read=_read,

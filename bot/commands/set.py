@@ -9,7 +9,7 @@ from policies.intents import SetKnob
 
 def _read(arguments: Arguments) -> SetKnob:
     knob, value = arguments.assignment(value_required=True)
-    options = arguments.options("on", "via", "because", "ticket", "dry")
+    options = arguments.options("on", "via", "because", "ticket", "emergency", "dry")
     return SetKnob(
         knob=knob,
         value=value or "",
@@ -17,6 +17,7 @@ def _read(arguments: Arguments) -> SetKnob:
         order=options.order,
         because=options.because,
         ticket=options.ticket,
+        emergency=options.emergency,
         dry=options.dry,
     )
 
@@ -28,7 +29,7 @@ def _write(intent: SetKnob) -> str:
 COMMAND = CommandWord(
     word="set",
     families=KNOB,
-    usage='set NAME=VALUE [on SCOPE] [via ORDER] [because "..."] [ticket ID] [dry]',
+    usage='set NAME=VALUE [on SCOPE] [via ORDER] [[emergency] because "..."] [ticket ID] [dry]',
     about="give a knob a new value; dry only shows the plan",
     example='set TARGET_CTAS=512 via decode-only because "faster at C64"',
     read=_read,

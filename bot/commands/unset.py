@@ -9,13 +9,14 @@ from policies.intents import UnsetKnob
 
 def _read(arguments: Arguments) -> UnsetKnob:
     knob = arguments.knob()
-    options = arguments.options("on", "via", "because", "ticket", "dry")
+    options = arguments.options("on", "via", "because", "ticket", "emergency", "dry")
     return UnsetKnob(
         knob=knob,
         scope=options.scope,
         order=options.order,
         because=options.because,
         ticket=options.ticket,
+        emergency=options.emergency,
         dry=options.dry,
     )
 
@@ -27,7 +28,7 @@ def _write(intent: UnsetKnob) -> str:
 COMMAND = CommandWord(
     word="unset",
     families=KNOB,
-    usage='unset NAME [on SCOPE] [via ORDER] [because "..."] [ticket ID] [dry]',
+    usage='unset NAME [on SCOPE] [via ORDER] [[emergency] because "..."] [ticket ID] [dry]',
     about="take a knob out of the environment",
     example="unset TARGET_CTAS dry",
     read=_read,

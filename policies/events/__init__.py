@@ -19,6 +19,7 @@ from policies.events.asking import (
     Reminded,
     Replan,
 )
+from policies.events.emergency import Lapsed, Override, Ratified, RatifyReminded
 from policies.events.ends import (
     AbortAsked,
     Aborted,
@@ -78,13 +79,17 @@ __all__ = (
     "GatePassed",
     "Held",
     "KeepChosen",
+    "Lapsed",
     "Locked",
     "NothingToDo",
     "OutsideSeen",
+    "Override",
     "Part",
     "Planned",
     "Probed",
     "Proved",
+    "Ratified",
+    "RatifyReminded",
     "Refused",
     "Reminded",
     "Replan",

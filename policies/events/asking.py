@@ -7,6 +7,7 @@ from typing import Literal
 from policies.applicability import Standing
 from policies.blame import Blame
 from policies.context import LoadRange
+from policies.events.emergency import Override
 from policies.finding import Finding
 from policies.intents import Actor, Intent, Where
 from policies.model import Model
@@ -23,6 +24,7 @@ class Asked(Model):
     said: str
     normalised: str
     fleet_sha256: str
+    undoes: str | None = None  # asked by clawback itself: takes back this change, which nobody ratified
 
 
 class Planned(Model):
@@ -39,6 +41,7 @@ class Planned(Model):
     standings: tuple[Standing, ...] = ()  # what records of the values now and then are worth today
     load_seen: LoadRange | None = None  # requests that ran when it was planned
     blame: Blame | None = None  # of a revert: what was read when it was asked
+    emergency: Override | None = None  # what its requester's own confirmation does without
 
 
 class Refused(Model):
@@ -70,6 +73,7 @@ class ApprovalGiven(Model):
     order: str
     digest: str
     complete: bool
+    override: Override | None = None  # what was done without, and has to be ratified
 
 
 class ClickRefused(Model):

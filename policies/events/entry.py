@@ -20,6 +20,7 @@ from policies.events.asking import (
     Reminded,
     Replan,
 )
+from policies.events.emergency import Lapsed, Ratified, RatifyReminded
 from policies.events.ends import (
     AbortAsked,
     Aborted,
@@ -88,6 +89,9 @@ Event = Annotated[
     | RolledBack
     | Aborted
     | Failed
+    | Ratified
+    | RatifyReminded
+    | Lapsed
     | EvidenceRecorded
     | SuspicionReminded
     | OutsideSeen
@@ -168,6 +172,8 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return (f"boot:{event.instance}",)
     if isinstance(event, GatePassed | Probed) and event.probe is not None:
         return (f"probe:{event.probe.service}",)
+    if isinstance(event, ApprovalGiven):
+        return () if event.override is None else ("emergencies",)
     if isinstance(event, EvidenceRecorded):
         return (f"evidence:{event.record.knob}", "evidence")
     if isinstance(event, SuspicionReminded):

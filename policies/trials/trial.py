@@ -61,7 +61,7 @@ def _case(trial: Trial, fleet: Fleet) -> Case | Finding:
         if isinstance(aim, Finding):
             return aim
         services = tuple(dict.fromkeys(instance.split("@")[0] for instance in aim.instances))
-        return Case("restart", trial.actor, fleet, None, services, None, (), trial.now, ticket=intent.ticket)
+        return Case("restart", trial.actor, fleet, None, services, None, (), trial.now).said(intent)
     if isinstance(intent, (Deploy, Rollback)):
         return _deploy(trial, intent, fleet)
     found = goal(intent, fleet, trial.history, dict(trial.live))
@@ -69,9 +69,8 @@ def _case(trial: Trial, fleet: Fleet) -> Case | Finding:
         return found
     knob = found.knob
     standings = {r.id: Standing(record=r.id, word=trial.holds.get(r.id, "valid")) for r in trial.evidence}
-    reason = getattr(intent, "because", None)
     case = Case(found.word, trial.actor, fleet, knob, knob.on, found.value, trial.evidence, trial.now)
-    return replace(case, standings=standings, reason=reason, ticket=intent.ticket)
+    return replace(case, standings=standings).said(intent)
 
 
 def _deploy(trial: Trial, intent: DeployIntent, fleet: Fleet) -> Case | Finding:
@@ -81,8 +80,8 @@ def _deploy(trial: Trial, intent: DeployIntent, fleet: Fleet) -> Case | Finding:
         return entry
     ref = intent.ref if isinstance(intent, Deploy) else None
     problem = ref_problem(ref, entry) if ref is not None else None
-    case = Case(intent.kind, trial.actor, fleet, None, (intent.service,), ref, (), trial.now, ticket=intent.ticket)
-    return problem or case
+    case = Case(intent.kind, trial.actor, fleet, None, (intent.service,), ref, (), trial.now)
+    return problem or case.said(intent)
 
 
 def _ruling(decision: Decision) -> Ruling:

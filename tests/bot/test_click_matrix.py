@@ -80,6 +80,8 @@ def told_so_far(when: str, asks: str) -> list[e.Event]:
     planned: list[e.Event] = [stories.asked(requester=requester), stories.planned()]
     approved: list[e.Event] = [*planned, stories.confirmed(actor=decider)]
     running: list[e.Event] = [*approved, stories.started(), *stories.step(0)[:2]]
+    urgent = stories.planned().model_copy(update={"emergency": OVERRIDE})
+    alone = stories.confirmed(actor=requester).model_copy(update={"override": OVERRIDE})
     failed = e.GateFailed(part="do", index=0, instance="prefill@gpu1", gate="health", verdict=FAILED)
     states: dict[str, list[e.Event]] = {
         "pending": planned,
@@ -90,10 +92,15 @@ def told_so_far(when: str, asks: str) -> list[e.Event]:
         "held": [*running, failed, e.Held(findings=())],
         "undoing": [*running, e.UndoStarted(actor=None, findings=())],
         "ended": [planned[0], *stories.succeeded()[1:]],
+        "emergency": [planned[0], urgent],
+        "unratified": [planned[0], urgent, alone, *stories.succeeded()[3:]],
     }
     return states[when]
 
 
+OVERRIDE = e.Override(
+    by="engineers", ratify_by="approvers", within_s=7200.0, because="5xx", approvals=1, role="approvers"
+)
 FAILED = stories.PASS.model_copy(update={"answer": "fail"})
 
 
@@ -203,6 +210,6 @@ def test_every_click_has_one_answer_and_its_effect(
 
 
 def test_the_table_has_all_its_cells() -> None:
-    whats = {"confirm", "deny", "abort", "keep", "undo", "retry", "details"}
+    whats = {"confirm", "deny", "abort", "keep", "undo", "retry", "ratify", "details"}
     assert {(when, what) for when, what, _ in CASES} == {(table["when"], what) for table in TABLES for what in whats}
-    assert (len(PEOPLE), len(TABLES), CELLS) == (13, 8, 728)
+    assert (len(PEOPLE), len(TABLES), CELLS) == (13, 10, 1040)

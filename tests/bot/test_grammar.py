@@ -200,10 +200,10 @@ def test_a_long_text_of_one_kind_gets_an_answer(text: str) -> None:
 def test_help_shows_only_what_this_person_may_run() -> None:
     lines = help_lines(None, lambda word: word in {"show", "restore"})
     assert [line.word for line in lines] == ["restore", "show"]
-    assert lines[0].usage == "restore NAME[=VALUE] [on SCOPE] [via ORDER] [ticket ID] [dry]"
+    assert lines[0].usage == 'restore NAME[=VALUE] [on SCOPE] [via ORDER] [emergency because "..."] [ticket ID] [dry]'
     assert help_lines("set", lambda word: word != "set") == ()
     assert [line.word for line in help_lines("set", lambda _: True)] == ["set"]
     assert len(help_lines(None, lambda _: True)) == len(COMMANDS)
     (restart,) = help_lines("restart", lambda _: True)
-    assert restart.usage == '/deploy restart SCOPE [via ORDER] [because "..." [anyway]] [ticket ID] [dry]'
+    assert restart.usage == '/deploy restart SCOPE [via ORDER] [[emergency] because "..." [anyway]] [ticket ID] [dry]'
     assert restart.example.startswith("/deploy restart decode ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -249,13 +250,13 @@ def test_a_narrator_that_was_stopped_in_the_middle_of_a_post_takes_its_double_ba
     desk.record(stories.succeeded()[2:])
     real, posts = Poster.post, [0]
 
-    def stopped(self: Poster, *arguments: Any) -> Any:
+    def stopped(self: Poster, *arguments: Any, loud: bool) -> Any:
         posts[0] += 1
         if posts[0] == nth:
             desk.drawn._redis.delete("clawback:drawing:C-142")  # as it ends by itself
             desk.another().draw("C-142")
             monkeypatch.setattr("workers.drawn.steady", lambda: steady() + 31)
-        return real(self, *arguments)
+        return real(self, *arguments, loud=loud)
 
     monkeypatch.setattr(Poster, "post", stopped)
     desk.narrator.draw("C-142")
@@ -417,3 +418,28 @@ def test_a_store_that_is_gone_is_an_error_of_the_job(desk: Desk, store: Store) -
     desk.record([stories.asked(), stories.planned()])
     with pytest.raises(StoreUnavailable, match="cannot be read"):
         desk.narrator.draw("C-142")
+
+
+def test_an_emergency_is_told_to_the_channel_beside_its_thread_and_once(desk: Desk) -> None:
+    override = e.Override(
+        by="oncall",
+        ratify_by="approvers",
+        within_s=600.0,
+        because="5xx",
+        mention=("<@U0BEN>",),
+        approvals=1,
+        role="approvers",
+    )
+    alone = stories.confirmed(actor=stories.ana()).model_copy(update={"override": override})
+    urgent = stories.planned().model_copy(update={"emergency": override})
+    desk.record([stories.asked(), urgent, alone, *stories.succeeded()[3:], e.RatifyReminded()])
+    desk.record([e.Lapsed(undo="C-143", back=stories.asked().intent)])
+    desk.drawn_all()
+    desk.another().draw("C-142")
+    assert desk.lines() == desk.wanted_lines()
+    loud = [m.text for m in desk.slack.workspace.messages if m.broadcast]
+    assert [bool(re.search(text, line)) for text, line in zip(LOUD, loud, strict=True)] == [True] * 3
+    assert all("<@U0BEN>" in line for line in loud)
+
+
+LOUD = (r"confirmed co-restart alone and overrides", r"nobody has ratified it; that ends", r"taken back by C-143")

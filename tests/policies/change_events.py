@@ -86,6 +86,9 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.RolledBack(findings=(NOTE,)),
         e.Aborted(findings=(NOTE,)),
         e.Failed(findings=(NOTE,)),
+        e.Ratified(actor=b.BEN),
+        e.RatifyReminded(),
+        e.Lapsed(undo="C-2", back=b.asked().intent),
     )
     return {event.kind: event for event in events}
 

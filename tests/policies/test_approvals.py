@@ -34,6 +34,7 @@ PEOPLE = {
 }
 EVENT_OF = {
     "confirm": "approval_given", "deny": "denied", "keep": "keep_chosen", "undo": "undo_asked", "retry": "retry_asked",
+    "ratify": "ratified",
 }  # fmt: skip
 MATRIX = [
     pytest.param(row, act, column, id=f"{row['about']}: {act} by {COLUMNS[column][0]}")

@@ -116,6 +116,8 @@ def write(fleet: Fleet) -> str:
         "freezes": [{"name": freeze.name, **kept(freeze)} for freeze in fleet.freezes],
         "timing": kept(fleet.timing),
     }
+    if fleet.emergency is not None:
+        document["emergency"] = kept(fleet.emergency)
     if fleet.channel is not None:
         document["channel"] = fleet.channel
     if fleet.prometheus_url is not None:
@@ -164,6 +166,13 @@ def test_the_file_with_everything_sets_every_field() -> None:
             "override": "engineers",
         },
         "ticket": {"pattern": "(INC|OPS)-[0-9]+"},
+    }
+    assert fleet.emergency is not None
+    assert fleet.emergency.model_dump() == {
+        "by": "engineers",
+        "ratify_by": "engineers",
+        "within_s": 5400.0,
+        "evidence": "skipped",
     }
     assert fleet.timing.model_dump() == {
         "approval_s": 600.0,

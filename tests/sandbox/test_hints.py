@@ -44,7 +44,10 @@ def test_every_option_is_offered_and_orders_are_those_of_the_fleet(names: Names)
     assert set(HINTS["/knob *"]) == {*OPTIONS, *names.orders} - {"anyway", "for", "of"}
     assert set(HINTS["/cause *"]) == {"of", "citing"}
     assert set(HINTS["/cause cause"]) == names.causes
-    assert set(HINTS["/deploy *"]) == {"via", "because", "ticket", "anyway", "dry", "for", "since", *names.orders}
+    assert set(HINTS["/deploy *"]) == {
+        *("via", "because", "emergency", "ticket", "anyway", "dry", "for", "since"),
+        *names.orders,
+    }
 
 
 def test_a_restart_is_offered_for_everything_that_a_fleet_of_one_host_has(names: Names) -> None:
