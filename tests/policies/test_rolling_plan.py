@@ -144,7 +144,7 @@ def offered(case: Mapping[str, Any]) -> tuple[Plan, ...]:
     return planning.plans
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_every_wave_is_in_order_and_no_stage_takes_away_more_than_may_be(case: dict[str, Any]) -> None:
     fleet = fleet_of(case)
@@ -168,7 +168,7 @@ def test_every_wave_is_in_order_and_no_stage_takes_away_more_than_may_be(case: d
         assert set(waves) == set(range(1, max(waves) + 1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_every_instance_is_restarted_once_and_undone_once_the_last_wave_first(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -190,7 +190,7 @@ def test_every_instance_is_restarted_once_and_undone_once_the_last_wave_first(ca
         assert sorted((s.kind, name(s)) for s in plan.undo if s.kind != "admit") == acts
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_one_replica_of_a_service_that_changes_goes_first(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -209,7 +209,7 @@ def test_one_replica_of_a_service_that_changes_goes_first(case: dict[str, Any]) 
         assert set(rolling) == {s.service for s in touched if case[s.service] > 1}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_the_floor_holds_before_every_stage_that_takes_something_in_service_away(case: dict[str, Any]) -> None:
     fleet = fleet_of(case)
@@ -225,7 +225,7 @@ def test_the_floor_holds_before_every_stage_that_takes_something_in_service_away
             away -= set(stage.instances)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_each_wave_ends_with_the_canary_request_and_only_there(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -234,7 +234,7 @@ def test_each_wave_ends_with_the_canary_request_and_only_there(case: dict[str, A
             assert [at for at, step in enumerate(steps) if "canary" in step.gates] == last
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_what_is_drained_is_restarted_and_given_back_at_the_same_routers(case: dict[str, Any]) -> None:
     fleet = fleet_of(case)
@@ -257,7 +257,7 @@ def test_what_is_drained_is_restarted_and_given_back_at_the_same_routers(case: d
                     assert back.at == step.at
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_a_router_that_is_restarted_is_told_again_of_everything_that_was_drained_before(case: dict[str, Any]) -> None:
     for plan in offered(case):
@@ -278,7 +278,7 @@ def test_a_router_that_is_restarted_is_told_again_of_everything_that_was_drained
                 assert again >= before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(fleets())
 def test_a_fleet_without_replicas_is_planned_in_one_wave_in_the_order_of_its_services(case: dict[str, Any]) -> None:
     alone = {key: value for key, value in case.items() if key not in {*SERVICES, "on", "now", "away", "restart"}}
