@@ -96,14 +96,15 @@ def claim_said(said: StateCause, fleet: Fleet) -> Claim | Finding:
         if isinstance(named, Finding) or named.needs is None or cited.needs is None:
             return named
         return Claim(Every((named.needs, cited.needs)), named.refuted_by, named.name, named.about)
-    state = _state_named(said.text or "")
+    state = state_named(said.text or "")
     if state is None:
         blamed = change_blamed(said.text or "")
         return Claim(cited.needs, change=blamed) if blamed is not None else cited
     return Claim(InState(state) if cited.needs is None else Every((InState(state), cited.needs)))
 
 
-def _state_named(text: str) -> StateWord | None:
+def state_named(text: str) -> StateWord | None:
+    """The state of an engine that words are, and nothing else: `busy`, `the engine is hung`."""
     words = text.lower().removeprefix("the ").split()
     return next((word for word in state_words if words in ([word], ["engine", word], ["engine", "is", word])), None)
 

@@ -16,7 +16,7 @@ from bot.messages import sentence
 from bot.terminal import plain
 from policies.causes.claim import Claim, catalogue, catalogued, free, metrics_needed, named_in
 from policies.causes.judge import judge
-from policies.causes.statement import InState, Metric, state_words
+from policies.causes.statement import InState, Metric
 from policies.causes.window import Window, key
 from policies.errors import SettingsError
 from policies.finding import Finding
@@ -24,6 +24,7 @@ from policies.fleet import Fleet
 from policies.metrics.engine import Engine
 from policies.metrics.measured import Measured
 from policies.metrics.window import Asked, measure
+from policies.statement import state_named
 from policies.states.judge import Look, judge_state
 from policies.states.work import is_engine
 
@@ -83,8 +84,7 @@ def claim_of(text: str, fleet: Fleet | None, families: Set[str]) -> Claim:
     Raises: SettingsError where it is none of them.
     """
     causes = fleet.causes if fleet is not None else {}
-    words = text.lower().split()
-    state = next((word for word in state_words if words in ([word], ["engine", word])), None)
+    state = state_named(text)
     named = (text,) if text in causes else named_in(text, causes.values())
     if len(named) == 1:
         found = catalogued(causes[named[0]])

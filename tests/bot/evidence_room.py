@@ -149,29 +149,43 @@ class Room:
         **fields: str,
     ) -> Envelope:
         """Send the open form; arms are files of the person's own, or ids of files to choose."""
-        wanted = {"knob": "TARGET_CTAS", "value": "512", "interleaved": "interleaved"} | fields
-        values: dict[str, Any] = {}
-        for block in self.view()["blocks"]:
-            name, element = block["block_id"], block["element"]
-            arm = {form.ARM_A: a, form.ARM_B: b}.get(name)
-            held = self._files(user, arm) if arm is not None else self._held(element, wanted.get(name))
-            values[name] = {element["action_id"]: {"type": element["type"], **held}}
-        return self.slack.people.submit_view(user, self.view()["id"], values)
-
-    def _files(self, user: str, arm: Sequence[Any]) -> Json:
-        if arm and isinstance(arm[0], str):
-            return {"selected_options": [{"value": file} for file in arm]}
-        return {"files": [file.id for file in self.slack.people.upload(user, arm)]}
-
-    @staticmethod
-    def _held(element: Json, value: str | None) -> Json:
-        if element["type"] == "plain_text_input":
-            return {"value": value}
-        chosen = [option for option in element["options"] if option["value"] == value]
-        if element["type"] == "checkboxes":
-            return {"selected_options": chosen}
-        return {"selected_option": chosen[0] if chosen else element.get("initial_option")}
+        return send(self.slack, self.view(), a, b, user=user, **fields)
 
     def records(self) -> list[Record]:
         """What is recorded."""
         return self.client.evidence()
+
+
+def send(
+    slack: SlackSandbox,
+    view: Json,
+    a: Sequence[NamedBytes] | Sequence[str] = FILES_A,
+    b: Sequence[NamedBytes] | Sequence[str] = FILES_B,
+    *,
+    user: str = "ana",
+    **fields: str,
+) -> Envelope:
+    """Fill a form in and send it; arms are files of the person's own, or ids of files to choose."""
+    wanted = {"knob": "TARGET_CTAS", "value": "512", "interleaved": "interleaved"} | fields
+    values: dict[str, Any] = {}
+    for block in view["blocks"]:
+        name, element = block["block_id"], block["element"]
+        arm = {form.ARM_A: a, form.ARM_B: b}.get(name)
+        held = _files(slack, user, arm) if arm is not None else _held(element, wanted.get(name))
+        values[name] = {element["action_id"]: {"type": element["type"], **held}}
+    return slack.people.submit_view(user, view["id"], values)
+
+
+def _files(slack: SlackSandbox, user: str, arm: Sequence[Any]) -> Json:
+    if arm and isinstance(arm[0], str):
+        return {"selected_options": [{"value": file} for file in arm]}
+    return {"files": [file.id for file in slack.people.upload(user, arm)]}
+
+
+def _held(element: Json, value: str | None) -> Json:
+    if element["type"] == "plain_text_input":
+        return {"value": value}
+    chosen = [option for option in element["options"] if option["value"] == value]
+    if element["type"] == "checkboxes":
+        return {"selected_options": chosen}
+    return {"selected_option": chosen[0] if chosen else element.get("initial_option")}

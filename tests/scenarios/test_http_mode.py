@@ -15,9 +15,13 @@ import httpx
 import pytest
 
 from sandbox.slack import Fault, SlackSandbox
+from sandbox.slack.records import Json
+from tests.bot.evidence_room import send
+from tests.bot.suspected import record, reverted
 from tests.conftest import Store
 from tests.scenarios.test_up import FLEET
 from tests.shared import shared
+from workers.ledger import Ledger
 
 SECRET = "e1f7c9a0b2d4"
 WAIT_S = 60.0
@@ -129,6 +133,56 @@ def test_slack_is_answered_over_http_and_the_process_says_when_it_is_ready(roles
     assert SECRET not in roles.log("bot")
     assert slack.bot_token not in roles.log("bot")
     assert roles.end() == [0, 0]
+
+
+def shown(slack: SlackSandbox, start: str, seen_by: str | None = None) -> list[Json]:
+    """Messages in the channel whose text begins like this."""
+    found = slack.people.transcript("perf", seen_by=seen_by)
+    return [message for message in found if str(message["text"]).startswith(start)]
+
+
+def button(message: Json, label: str) -> str:
+    """The action of a button of a message."""
+    rows = [block["elements"] for block in message["blocks"] if block["type"] == "actions"]
+    return next(str(one["action_id"]) for row in rows for one in row if one["text"]["text"] == label)
+
+
+def test_statements_suspicions_and_forms_work_over_http(roles: Roles, slack: SlackSandbox, store: Store) -> None:
+    people, work = slack.people, slack.workspace
+    roles.start("worker", "--queue", "ask")
+    roles.start("narrator")
+
+    # an event in a thread: a statement there, and the click that contests it
+    assert people.command("ana", "perf", "/knob restore TARGET_CTAS=512").wait()
+    assert people.wait_for(lambda: [m for m in people.transcript("perf") if m["metadata"]], WAIT_S)
+    card = next(m for m in people.transcript("perf") if m["metadata"])
+    people.mention("ana", "perf", 'cause "the moon was full"', str(card["ts"]))
+    assert people.wait_for(lambda: shown(slack, "st-1"), WAIT_S)
+    (statement,) = shown(slack, "st-1")
+    assert (statement["thread_ts"], "about C-1" in statement["text"]) == (card["ts"], True)
+    people.click("ben", "perf", str(statement["ts"]), button(statement, "Dispute"), confirmed=True)
+    assert people.wait_for(lambda: any("<@U0BEN> disputes st-1" in m["text"] for m in shown(slack, "~st-1")), WAIT_S)
+
+    # a suspicion with a button that plans
+    ledger = Ledger(store.redis, time.time)
+    record(ledger, ledger.new_id("C"), reverted(time.time(), "C-2"))
+    assert people.command("ana", "perf", "/knob reclaim").wait()
+    assert people.wait_for(lambda: shown(slack, "1 open suspicion", "ana"), WAIT_S)
+    (told,) = shown(slack, "1 open suspicion", "ana")
+    people.click("ana", "perf", str(told["ts"]), button(told, "Restore TARGET_CTAS=512"), confirmed=True)
+    assert people.wait_for(lambda: shown(slack, "C-3 asked", "ana"), WAIT_S)
+
+    # a form with files
+    assert people.command("ana", "perf", "/knob evidence add").wait()
+    assert people.wait_for(lambda: work.views, WAIT_S)
+    assert send(slack, next(iter(work.views.values()))).wait()
+    assert people.wait_for(lambda: shown(slack, "TARGET_CTAS = 512: improves"), WAIT_S)
+    assert [entry.event.kind for entry in ledger.entries("ab-1")] == ["evidence_recorded"]
+
+    assert slack.sockets.connected == 0
+    for role in ("bot", "worker", "narrator"):
+        assert "Traceback" not in roles.log(role), roles.log(role)
+    assert roles.end() == [0, 0, 0]
 
 
 def test_beside_a_socket_only_health_is_served(store: Store, tmp_path: Path) -> None:
