@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 from policies import events as e
 from policies.events import Entry
+from policies.finding import Finding
 from policies.fleet import Fleet, Host, HttpCheck, Service
 from policies.plan import AdmitStep, DrainStep, Registration
-from tests.real.router_server import RealRouter, SmallEngine
+from policies.routers.listed import Taken, matching
+from tests.real.router_server import RealRouter, SmallEngine, until
 from tests.workers.lab_host import LabHost
 from workers.drains import Drains
 from workers.enlisting import Enlisting
@@ -140,6 +142,18 @@ class Room:
             Entry.model_construct(seq=number, subject="C-1", version=number, at=0.0, prev="", hash="", event=event)
         )
         return event
+
+    def taken_out(self, service: str) -> None:
+        """As a drain leaves it: out of the router, and the ledger knows how it was in."""
+        at = self.at(service)[0]
+        seen = Routers(self.fleet, self.hosts).look(at).listed
+        assert not isinstance(seen, Finding)
+        (found,) = matching(seen, at.worker)
+        self.router.ask("DELETE", f"/workers/{found.id}")
+        until(lambda: not self.listed(service), "it is not taken out")
+        taken = Taken(router=ROUTER, worker=at.worker, found=found)
+        where = {"part": "do", "index": 0, "step": "drain", "instance": f"{service}@gpu1", "host_at": 1.0}
+        self.tell(e.StepDone.model_validate({**where, "found": (taken,)}))
 
     def gates(self) -> Gatekeeper:
         return Gatekeeper(self.fleet, self.hosts, lambda: None)

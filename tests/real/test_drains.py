@@ -13,6 +13,9 @@ import pytest
 
 from policies import events as e
 from policies.errors import HostRefused
+from policies.intents import Actor
+from policies.plan import Plan
+from policies.routers.listed import Taken
 from tests.real.drain_room import Room
 from tests.real.router_server import RealRouter, SmallEngine, until
 from tests.workers.lab_host import lab_host
@@ -20,6 +23,7 @@ from workers import enlisting
 from workers.admitting import admitted_now
 from workers.enlisting import NotDone
 from workers.executors.routers import remove_worker
+from workers.proving import look
 
 pytestmark = pytest.mark.real
 BOOTSTRAP = 9001
@@ -186,8 +190,13 @@ def test_a_drain_that_was_only_begun_is_given_back_by_an_undo(room: Room, monkey
     assert back["bootstrap_port"] == BOOTSTRAP
 
 
-def test_another_change_of_the_same_name_took_it_out_under_lower_tokens_and_is_not_believed(room: Room) -> None:
-    room.worker(token=5, first=5).do(room.drain("decode"), "do", 0)
+def test_another_change_of_the_same_name_took_it_out_under_lower_tokens_and_is_not_believed(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enlisting, "remove_worker", dies)
+    with pytest.raises(Killed):
+        room.worker(token=5, first=5).do(room.drain("decode"), "do", 0)
+    monkeypatch.undo()
     done = room.worker(token=9, first=9).do(room.drain("decode"), "do", 0)
     assert (codes(done), done.found[0].found) == (["drain.empty", "drain.never-was"], None)
     room.tell(done)
@@ -211,7 +220,7 @@ def test_a_worker_that_woke_up_with_an_old_token_takes_nothing_out_and_registers
 
 
 def test_a_router_that_restarted_knows_its_command_line_and_an_admit_asks_it_first(room: Room) -> None:
-    room.tell(room.worker().do(room.drain("decode"), "do", 0))
+    room.taken_out("decode")
     room.router.restart()
     room.router.serve(list(room.engines.values()))
     done = room.worker().do(room.admit("decode"), "do", 1)
@@ -219,7 +228,7 @@ def test_a_router_that_restarted_knows_its_command_line_and_an_admit_asks_it_fir
 
 
 def test_an_engine_that_does_not_answer_at_its_registration_is_asked_for_again_until_it_does(room: Room) -> None:
-    room.tell(room.worker().do(room.drain("decode"), "do", 0))
+    room.taken_out("decode")
     room.engines["decode"].health = 503
     begun = time.monotonic()
     well = threading.Timer(1.5, lambda: setattr(room.engines["decode"], "health", 200))
@@ -252,3 +261,44 @@ def test_an_open_breaker_is_no_admission(room: Room, tmp_path: Path) -> None:
     finally:
         engine.fails = False
         router.stop()
+
+
+def test_the_last_proof_of_a_change_asks_the_routers_of_what_was_drained(room: Room) -> None:
+    plan = Plan.model_validate(
+        {
+            "order": "decode",
+            "fleet_sha256": "0" * 64,
+            "knob": None,
+            "value": None,
+            "steps": (room.drain("decode"), room.admit("decode")),
+            **dict.fromkeys(("targets", "undo", "files", "incarnations", "policy"), ()),
+        }
+    )
+    assert plan.leased == ("decode@gpu1", "router@gpu1")
+
+    def proof() -> tuple[list[str], list[str]]:
+        proved, against = look(room.fleet, room.hosts, plan, room.entries)
+        return [finding.code for finding in proved.findings], [finding.code for finding in against]
+
+    assert proof() == (["proof.healthy", "gate.admitted.ok"], [])
+    room.taken_out("decode")
+    assert proof()[1] == ["gate.admitted.not-registered"]
+    absent = room.entries[0].event.model_copy(
+        update={"found": (Taken(router="router@gpu1", worker=room.engines["decode"].url, found=None),)}
+    )
+    room.entries.clear()
+    room.tell(absent)  # it was not registered before the drain either
+    assert proof() == (["proof.healthy", "gate.admitted.never-was"], [])
+
+
+def test_a_successor_has_what_is_left_of_the_deadline_and_a_person_who_asks_again_gives_it_anew(room: Room) -> None:
+    room.tell(e.StepStarted(part="do", index=0, step="drain", instance="decode@gpu1"))
+    with pytest.raises(NotDone):
+        room.worker().do(room.drain("decode", deadline_s=0.0), "do", 0)
+    at, successor = room.at("decode")[0], room.worker(token=2)._list
+    now = time.time() + 50.0
+    assert 45.0 < successor.out_for_s(at, "do-0", now) < 55.0
+    assert successor.out_for_s(at, "do-1", now) == 0.0
+    assert successor.out_for_s(room.at("other")[0], "do-0", now) == 0.0
+    room.tell(e.RetryAsked(actor=Actor(id="U1", roles=())))
+    assert successor.out_for_s(at, "do-0", now) == 0.0
