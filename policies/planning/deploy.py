@@ -79,11 +79,11 @@ def plan_deploy(
                 "warnings": unique(
                     (
                         *mixed(fleet, goal.instances, ways[order], now, then),
+                        *way.warnings,
+                        *not_offered(courses),
                         *_marked(goal, history),
                         *_only_restarted(goal, moves),
                         *(f for m in moves.values() for f in m.findings),
-                        *way.warnings,
-                        *not_offered(courses),
                         *preflight(fleet, ways[order], facts, recorded, goal.instances, states, reset=True),
                     )
                 ),
