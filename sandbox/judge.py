@@ -47,7 +47,7 @@ class Judge:
 
     def mark(self) -> Mark:
         """Now."""
-        return Mark(time.time(), {role: len(self.lives(role)) for role in ROLES})
+        return Mark(time.time(), {place: len(self.lives(place)) for place in self.stage.places})
 
     def renewed(self, role: str, since: Mark) -> bool:
         """True once a process that began after the mark has answered a health check."""

@@ -70,6 +70,7 @@ class Stage:
     def __init__(self, folder: Path, *, port: int = 0, real_time: bool = False, replicas: bool = False) -> None:
         self.folder = folder
         self.replicas = replicas
+        self.rolling = ROLLING
         quick_s = ROLLING_BOOT_S if replicas else QUICK_BOOT_S
         self.boot_s: Mapping[str, float] = REAL_BOOT_S if real_time else quick_s
         self.slack = SlackSandbox(reference=reference(), page_hints=HINTS)
@@ -109,9 +110,20 @@ class Stage:
             people=people,
             timing=timing,
             engines=engines,
-            more=ROLLING if self.replicas else None,
+            more=self.rolling if self.replicas else None,
             wait=False,
         )
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Everything with a clock of its own: the roles, or with replicas every engine; the real router has none."""
+        if not self.replicas:
+            return ROLES
+        return tuple(i for i in self.demo_fleet.layout.instances if not i.startswith("router@"))
+
+    def place(self, instance: str) -> str:
+        """The place of an instance."""
+        return instance if self.replicas else instance.split("@", maxsplit=1)[0]
 
     @property
     def hosts_said(self) -> str:

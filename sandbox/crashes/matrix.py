@@ -86,7 +86,8 @@ class Matrix:
         if self._player is None:
             folder = self._folder / str(next(self._numbers))
             folder.mkdir(parents=True)
-            rig = Rig(folder, doomed="undo" in self._words, away_s=self._away_s)
+            replicas = "roll" in self._words
+            rig = Rig(folder, doomed="undo" in self._words, replicas=replicas, away_s=self._away_s)
             self._player = Player(rig)
             self._word = self._words[0]
             rig.open()

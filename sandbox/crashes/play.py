@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from sandbox.crashes.moments import ENDED, Json, moment
 from sandbox.crashes.rig import Fault, Rig
-from sandbox.crashes.stories import TYPED
+from sandbox.crashes.stories import ORDERS, TYPED
 from sandbox.eyes import Eyes, digests, payload_of, questions
 from sandbox.judge import Judge, Mark
 from sandbox.stage import ANA, BEN, CHANNEL, StageError
@@ -117,7 +117,7 @@ class Player:
                 ending.wait(0.02)
                 continue
             seen, told = len(people.envelopes), len(self.eyes.ephemerals(BEN))
-            self.eyes.click(BEN, card, ORDER)
+            self.eyes.click(BEN, card, ORDERS.get(played.word, ORDER))
             played.clicks += 1
             if all(envelope.wait(CLICK_S) for envelope in people.envelopes[seen:]):
                 while not ending.wait(0.1) and not self._unheard(told):

@@ -8,8 +8,11 @@ import shlex
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
+
+from pydantic import JsonValue
 
 from sandbox.crashes.moments import Watch
 from sandbox.fleet.document import KNOB, KNOB_ENV
@@ -31,6 +34,10 @@ SAID: dict[Fault, str] = {
 BOOT_S = {"prefill": 0.3, "decode": 0.3, "router": 0.1}
 DRAIN_S = 0.2
 BAKE_S = 0.4
+# nobody asks for tokens here, so that the first replica is judged by what is measured without requests
+ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
+    "decode": {"rolling": {"keep": 2, "canary": {"watch": "0.5s", "require": ["queue_reqs == 0"]}}}
+}
 AGAIN_S = 0.5  # a service manager starts what ended after so long
 AWAY_S = 12.0  # longer than a lease
 LEASED = "decode@gpu1"
@@ -44,12 +51,13 @@ class Rig(Stage):
     doomed: decode dies without the knob, so that taking it away is undone. away_s: how long Valkey is silent.
     """
 
-    def __init__(self, folder: Path, *, doomed: bool = False, away_s: float = AWAY_S) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, *, doomed: bool = False, replicas: bool = False, away_s: float = AWAY_S) -> None:
+        super().__init__(folder, replicas=replicas)
         self.doomed = doomed
         self.away_s = away_s
         self.boot_s = BOOT_S
         self.bake_s = BAKE_S
+        self.rolling = ROLLING
         self._drain_s = DRAIN_S
         self.watch = Watch(folder / "data")
         self.stopped: list[int] = []

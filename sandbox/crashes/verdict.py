@@ -13,9 +13,10 @@ from sandbox.crashes.play import Cell, Played, Player
 from sandbox.crashes.stories import VERSIONS, knob_of
 from sandbox.fleet.document import KNOB_ENV
 from sandbox.fleet.fleet import Engines
+from sandbox.fleet.releases import DEPLOYED
 from sandbox.fleet.units import unit_name
 from sandbox.kernel import environ_of
-from sandbox.stage import ROLES, fetch
+from sandbox.stage import fetch
 
 # what a takeover may add to what an undisturbed run records
 MORE = frozenset({"started resumed", "unknown"})
@@ -64,7 +65,7 @@ def peace(player: Player, played: Played) -> Peace:
     names = {entry["seq"]: moment(entry["event"]) for entry in played.entries}
     lined = frozenset(names[int(str(line["seq"]))] for line in player.lines(played.change))
     counts = played.began.counts if played.began is not None else {}
-    starts = {role: len(player.judge.lives(role)) - counts.get(role, 0) for role in ROLES}
+    starts = {place: len(player.judge.lives(place)) - counts.get(place, 0) for place in player.rig.places}
     return Peace(tuple(names.values()), lined, starts)
 
 
@@ -119,7 +120,7 @@ def _thread(player: Player, played: Played, calm: Peace, outcome: Outcome) -> No
 def _hosts(player: Player, played: Played, calm: Peace, outcome: Outcome) -> None:
     if played.began is None:
         return
-    for role in ROLES:
+    for role in player.rig.places:
         known = player.judge.lives(role)[played.began.counts[role] - 1 :]
         started, wanted = len(known) - 1, calm.starts[role]
         if started > wanted:
@@ -141,7 +142,7 @@ def _hosts(player: Player, played: Played, calm: Peace, outcome: Outcome) -> Non
 def records(player: Player, role: str) -> list[Json]:
     """What the host itself keeps about acts on a service."""
     host = player.rig.demo_fleet.host(role).manager
-    path = host.home / ".local" / "state" / "clawback" / f"{unit_name(role)}.json"
+    path = host.home / ".local" / "state" / "clawback" / f"{unit_name(role.split('@', maxsplit=1)[0])}.json"
     found: list[Json] = json.loads(path.read_text(encoding="utf-8"))["records"] if path.exists() else []
     return found
 
@@ -151,27 +152,36 @@ def _claims(player: Player, played: Played, outcome: Outcome) -> None:
     for entry in played.entries:
         event = entry["event"]
         if event["kind"] == "gate_passed" and event["gate"] == "health":
-            role, pid = str(event["instance"]).split("@")[0], (event.get("incarnation") or {}).get("main_pid")
+            role, pid = player.rig.place(str(event["instance"])), (event.get("incarnation") or {}).get("main_pid")
+            if role not in player.rig.places:
+                continue
             life = next((life for life in reversed(player.judge.lives(role)) if life.pid == pid), None)
             if life is None or life.answered is None or entry["at"] < life.answered:
                 outcome.false.append(f"{role} pid {pid} was called healthy before its own clock says so")
     end = played.entries[-1]["event"]["kind"] if played.entries else ""
     if end in WANTED:
-        wanted = knob_of(played.word)
-        pid = player.judge.pid("decode")
-        value = environ_of(pid, KNOB_ENV) if pid else "no process"
-        if value != wanted or player.judge.lives("decode")[-1].pid != pid:
-            outcome.false.append(f"said to be {end}, and decode pid {pid} has {KNOB_ENV}={value}, expected {wanted}")
-        outcome.false += _version(player, played.word)
+        for place in player.rig.places:
+            if place.split("@")[0] == DEPLOYED:
+                outcome.false += _value(player, played.word, place, end) + _version(player, played.word, place)
 
 
-def _version(player: Player, word: str) -> list[str]:
+def _value(player: Player, word: str, place: str, end: str) -> list[str]:
+    """The variable is in the environment of the process that the engine's own clock knows last, as it should be."""
+    wanted = knob_of(word)
+    pid = player.judge.pid(place)
+    value = environ_of(pid, KNOB_ENV) if pid else "no process"
+    if value == wanted and player.judge.lives(place)[-1].pid == pid:
+        return []
+    return [f"said to be {end}, and {place} pid {pid} has {KNOB_ENV}={value}, expected {wanted}"]
+
+
+def _version(player: Player, word: str, place: str) -> list[str]:
     """After a deploy: the link names the version and the engine says it; before one: nobody has touched it."""
     ref = VERSIONS.get(word, Engines().version)
     fleet = player.rig.demo_fleet
-    _, said = fetch(fleet.url("decode", "/server_info"))
-    found = (fleet.releases.names, json.loads(said).get("version"))
-    return [] if found == (ref, ref) else [f"the link names {found[0]}, decode says {found[1]}, expected {ref}"]
+    _, said = fetch(fleet.url(place, "/server_info"))
+    found = (fleet.host(place).releases.names, json.loads(said).get("version"))
+    return [] if found == (ref, ref) else [f"{place}'s link names {found[0]}, it says {found[1]}, expected {ref}"]
 
 
 def _silence(player: Player, played: Played, cell: Cell, outcome: Outcome) -> None:
@@ -179,11 +189,11 @@ def _silence(player: Player, played: Played, cell: Cell, outcome: Outcome) -> No
     if cell.fault != "away" or played.struck_at is None:
         return
     begun = {
-        str(entry["event"]["instance"]).split("@")[0]
+        player.rig.place(str(entry["event"]["instance"]))
         for entry in played.entries
         if entry["event"]["kind"] == "step_started" and entry["at"] <= played.struck_at
     }
-    for role in ROLES:
+    for role in player.rig.places:
         for life in player.judge.lives(role):
             at_s = (life.told_to_stop or 0.0) - played.struck_at
             if 0.0 < at_s < player.rig.away_s and role not in begun:
