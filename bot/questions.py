@@ -196,7 +196,7 @@ class Questions:
 
     def _status(self, status: Status) -> Card:
         if status.change is None:
-            return answers.status_all(self._client.recent(RECENT))
+            return answers.status_all(self._client.recent(RECENT), self._client.line())
         story = self.story(status.change)
         if story is None:
             return answers.told(say("click.no-such-change", change=status.change))

@@ -16,6 +16,7 @@ from bot.cards.progress import held_next, reasons, succeeded
 from bot.cards.standing import mixed_now
 from bot.cards.story import Story, instance, named, order_said, value_written
 from bot.cards.verdict import proof_line
+from bot.cards.waiting import queued
 from bot.markup import Markup, joined
 from bot.messages import say
 from bot.times import clock
@@ -232,6 +233,11 @@ def _bake_started(story: Story) -> Markup | None:
     return say("bake.started", until=event.until) if isinstance(event, e.BakeStarted) else None
 
 
+def _queued(story: Story) -> Markup | None:
+    event = story.entry.event
+    return queued(event) if isinstance(event, e.Queued) else None
+
+
 TABLE: dict[str, lines.Line] = {
     "asked": lines.nothing,
     "planned": _planned,
@@ -246,6 +252,8 @@ TABLE: dict[str, lines.Line] = {
     "lapsed": emergency.lapsed_line,
     "denied": lines.to(lines.by("step.denied")),
     "expired": lines.to(lambda _: say("step.expired")),
+    "queued": _queued,
+    "rebased": lines.why("step.rebased"),
     "started": _started,
     "step_started": rolling.wave,
     "step_done": _step_done,

@@ -50,6 +50,8 @@ TABLE: dict[tuple[State, str], State] = {
     ("planned", "denied"): "denied",
     ("planned", "expired"): "expired",
     ("planned", "aborted"): "aborted",
+    ("approved", "queued"): "approved",
+    ("approved", "rebased"): "approved",
     ("approved", "started"): "running",
     ("approved", "replan"): "asked",
     ("approved", "refused"): "refused",
@@ -141,6 +143,8 @@ class Change:
     replans: int = 0  # how often what had been approved was planned again
     approvals: tuple[e.ApprovalGiven, ...] = ()
     order: str | None = None
+    approved_at: float = 0.0
+    queued: e.Queued | None = None  # as it was told last
     started_at: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict)
     do: Progress = Progress()
@@ -221,7 +225,7 @@ def apply(change: Change, event: e.Event, at: float) -> Change:
         if not event.complete:
             return replace(change, approvals=given, last=event)
         change = replace(change, override=event.override, override_at=at if event.override is not None else 0.0)
-        return replace(change, state=state, approvals=given, order=event.order, last=event)
+        return replace(change, state=state, approvals=given, order=event.order, approved_at=at, last=event)
     if state == "running" and change.undoing:
         state = "undoing"  # an undo that was held or unknown goes on undoing
     ended = at if state in ENDED else None
@@ -238,6 +242,11 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.Replan):
         again = Change(change.id, version=change.version, state="asked", asked=change.asked, asked_at=at, last=event)
         return replace(again, replans=change.replans + 1)
+    if isinstance(event, e.Queued):
+        return replace(change, queued=event)
+    if isinstance(event, e.Rebased) and change.planned is not None:
+        plans = tuple(event.plan if plan.order == change.order else plan for plan in change.planned.plans)
+        return replace(change, planned=change.planned.model_copy(update={"plans": plans}))
     if isinstance(event, e.Started):
         first = change.started_at or at
         return replace(change, started_at=first, tokens=dict(event.tokens))

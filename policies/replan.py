@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from policies.facts import UnitFacts
+from collections.abc import Mapping
+
+from policies.facts import Incarnation, UnitFacts
 from policies.finding import Finding
-from policies.plan import Plan
+from policies.plan import Plan, RestartStep, Step
 from policies.planning.steps import files
+
+NOBODY = Incarnation(main_pid=0, started=0, invocation_id="")
 
 
 def differences(approved: Plan, now: Plan) -> tuple[Finding, ...]:
@@ -19,6 +23,38 @@ def differences(approved: Plan, now: Plan) -> tuple[Finding, ...]:
     if not found:
         found.append(_note("replan.steps", before=approved.digest[:12], now=now.digest[:12]))
     return tuple(found)
+
+
+def rebased(approved: Plan, now: Plan, left: Mapping[str, tuple[str, Incarnation]]) -> tuple[Finding, ...] | None:
+    """One finding for each process that is another one, where changes of ours account for all of them and all else is
+    as it was approved; else None.
+
+    left: by instance, the change that restarted it last and the process that it left healthy.
+    """
+    if _without_lives(approved) != _without_lives(now):
+        return None
+    before, after, found = dict(approved.incarnations), dict(now.incarnations), []
+    for instance, life in after.items():
+        if before.get(instance) == life:
+            continue
+        change, ours = left.get(instance, (None, None))
+        was = before.get(instance)
+        if ours != life or was is None:
+            return None
+        values: dict[str, str | int | float | None] = {"instance": instance, "change": change}
+        values |= {"was": was.main_pid, "pid": life.main_pid}
+        found.append(Finding(code="rebase.restarted", effect="note", values=values))
+    return tuple(found) or None
+
+
+def _without_lives(plan: Plan) -> str:
+    """What an approver agrees to, whichever processes run."""
+
+    def bare(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(s.model_copy(update={"before": NOBODY}) if isinstance(s, RestartStep) else s for s in steps)
+
+    update = {"steps": bare(plan.steps), "undo": bare(plan.undo), "incarnations": ()}
+    return plan.model_copy(update=update).digest
 
 
 def _note(code: str, **values: str | int | None) -> Finding:

@@ -17,9 +17,11 @@ from policies.evidence import Draft, Record
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import Act, Actor, Intent, Where
+from policies.line import Place
 from policies.suspicion import Standing, Suspicion
 from workers.changed import Changed, changed, of_knob, of_ticket
 from workers.ledger import Ledger
+from workers.line import in_line
 from workers.locks import Locks
 from workers.queue import Doorbell
 from workers.reserved import known, reserved
@@ -146,6 +148,10 @@ class Client:
         """The last changes asked for, newest first."""
         asked = self.ledger.index("changes")[-count:]
         return [self.ledger.load(entry.subject) for entry in reversed(asked)]
+
+    def line(self) -> dict[str, Place]:
+        """The place of every approved change, in the order of the line."""
+        return in_line(self.ledger, self.fleet.timing.bake_s, self._clock())
 
     def suspicions(self) -> list[Kept]:
         """What was taken away on suspicion and neither given back nor settled, oldest first."""

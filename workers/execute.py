@@ -32,6 +32,7 @@ from workers.floor import Floor
 from workers.gatekeeper import Gatekeeper
 from workers.issued import told
 from workers.lease import Held as Lease
+from workers.line import waits
 from workers.probing import Probing
 from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
@@ -49,6 +50,8 @@ def execute(wiring: Wiring, change_id: str) -> None:
     plan = change.plan
     if change.state not in {"approved", "running", "undoing", "unknown"} or plan is None:
         return
+    if change.state == "approved" and waits(wiring, change):
+        return  # rung again when its turn has come
     wiring.hosts.warm(step.host for step in plan.steps)
     try:
         lease = wiring.leases.take(plan.leased, owner=wiring.name, lease_s=wiring.fleet.timing.lease_s)
@@ -113,6 +116,8 @@ class Run(Carrying):
             return
         if not self.record(event, unless_abort=True):
             self._abort_if_asked()
+        if isinstance(event, e.Rebased):
+            return
         if isinstance(event, e.Replan):
             self.w.doorbell.ring("ask", "prepare", self.change.id)
         raise Stop

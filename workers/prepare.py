@@ -15,6 +15,7 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import RevertKnob
 from workers.blaming import blame
+from workers.line import ahead_of
 from workers.trouble import no_plan
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _planned(wiring: Wiring, asked: e.Asked, change_id: str) -> e.Event:
         return e.Refused(findings=outcome.findings)
     decision = outcome.decision
     return e.Planned(
-        plans=outcome.plans,
+        plans=ahead_of(wiring, outcome.plans, change_id),
         findings=outcome.findings,
         approvals=decision.approvals,
         by=decision.by,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import redis
 
 from policies.change import WORKING, Change
-from policies.errors import NotFound, StoreUnavailable
+from policies.line import Place, places
 from workers.lease import Leases
 from workers.ledger import Ledger
+from workers.line import is_due, open_changes
 from workers.queue import Doorbell
 from workers.store import translated
 
@@ -28,27 +29,26 @@ def sweep(ledger: Ledger, leases: Leases, doorbell: Doorbell, now: float) -> lis
     if not _mine(ledger.redis):
         return []
     overdue = set(ledger.overdue(now))
+    changes = open_changes(ledger)
+    line = places(changes, now, 0.0)  # how long it takes is no matter here
     rung = []
-    for name in ledger.open_changes():
-        try:
-            bell = _bell(ledger.load(name), leases, overdue, now)
-        except NotFound:
-            continue
-        except StoreUnavailable:
-            with translated():
-                ledger.redis.ping()  # Redis is there: this entry is broken, and load says so to whoever needs it
-            continue
+    for change in changes:
+        bell = _bell(change, leases, overdue, now, line.get(change.id))
         if bell is not None:
             doorbell.ring(*bell)
             rung.append(bell)
     return rung
 
 
-def _bell(change: Change, leases: Leases, overdue: set[str], now: float) -> tuple[str, str, str] | None:
+def _bell(
+    change: Change, leases: Leases, overdue: set[str], now: float, place: Place | None
+) -> tuple[str, str, str] | None:
     if change.state == "asked":
         return ("ask", "prepare", change.id) if now - change.asked_at > PATIENCE_S else None
     if change.state == "planned":
         return ("ask", "expire", change.id) if change.id in overdue else None
+    if place is not None and place.position > 1:
+        return ("ask", "line", change.id) if is_due(change, place, now) else None
     if change.state in WORKING and change.plan is not None:
         leases.give_up_dead(change.plan.leased)
         held = any(leases.holder(instance) for instance in change.plan.leased)

@@ -9,7 +9,9 @@ from policies import events as e
 from policies.approvals import still_valid
 from policies.change import Change
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError, StoreUnavailable
-from policies.replan import differences
+from policies.facts import Incarnation
+from policies.plan import Plan
+from policies.replan import differences, rebased
 from workers.trouble import no_plan
 
 if TYPE_CHECKING:
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 ASK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
 
 
-def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
-    """Roles, expiry and every fact of the digest as they are now; None when the change may start.
+def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | e.Rebased | None:
+    """Roles, expiry and every fact of the digest as they are now; None when the change may start as it was approved.
+
+    It may start, too, when only processes differ that changes of ours restarted since: with the plan of now then.
 
     A host that cannot be asked is a refusal: nothing was done, and what would be done is not known.
     """
@@ -40,7 +44,23 @@ def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | None:
     now = next((p for p in outcome.plans if p.order == plan.order), None)
     if now is None:
         return e.Replan(findings=outcome.findings)
-    return e.Replan(findings=differences(plan, now)) if now.digest != plan.digest else None
+    if now.digest == plan.digest:
+        return None
+    restarted = rebased(plan, now, _left(wiring, plan, change.planned_at))
+    if restarted is not None:
+        return e.Rebased(plan=now, findings=restarted)
+    return e.Replan(findings=differences(plan, now))
+
+
+def _left(wiring: Wiring, plan: Plan, since: float) -> dict[str, tuple[str, Incarnation]]:
+    """By instance, the change that restarted it last, and the process that it left healthy. Those before are old."""
+    found: dict[str, tuple[str, Incarnation]] = {}
+    for instance in plan.services:
+        for entry in wiring.ledger.index(f"boot:{instance}"):
+            life = entry.event.incarnation if isinstance(entry.event, e.GatePassed) else None
+            if life is not None and entry.at >= since:
+                found[instance] = (entry.subject, life)
+    return found
 
 
 def _outcome(wiring: Wiring, asked: e.Asked, before: e.Planned | None) -> Outcome:

@@ -152,11 +152,12 @@ class Wiring:
     @property
     def table(self) -> dict[str, Callable[[str], object]]:
         """The jobs of the workers, by the only names that a queue entry can call."""
-        from workers import execute, prepare
+        from workers import execute, line, prepare
 
         return {
             "prepare": partial(prepare.prepare, self),
             "expire": partial(prepare.expire, self),
+            "line": partial(line.line, self),
             "execute": partial(execute.execute, self),
         }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from bot.cards.evidence import lines as evidence_lines
 from bot.cards.kit import Block, Card, made, section
@@ -10,10 +11,12 @@ from bot.cards.progress import card
 from bot.cards.standing import mixed_values, standing_line
 from bot.cards.story import Story
 from bot.cards.verdict import one, verdict
+from bot.cards.waiting import line_told
 from bot.commands import HelpLine
 from bot.markup import Markup, joined
 from bot.messages import say
 from policies.change import Change
+from policies.line import Place
 from workers.look import InstanceValue, KnobLook, VerifyLook
 
 MOST_LISTED = 60
@@ -31,12 +34,12 @@ def status_one(story: Story) -> Card:
     return Card(drawn.text, tuple(block for block in drawn.blocks if block["type"] != "actions"))
 
 
-def status_all(changes: Sequence[Change]) -> Card:
-    """The last changes, newest first."""
+def status_all(changes: Sequence[Change], line: Mapping[str, Place] = MappingProxyType({})) -> Card:
+    """The last changes, newest first, then those that wait for others, in their order."""
     if not changes:
         return told(say("talk.status-none"))
     head = say("talk.status-head", n=len(changes)) if len(changes) > 1 else say("talk.status-head-one")
-    return listed_lines(head, [_status(change) for change in changes])
+    return listed_lines(head, [*(_status(change) for change in changes), *line_told(line)])
 
 
 def _status(change: Change) -> Markup:

@@ -15,6 +15,7 @@ from bot.cards.standing import mixed_now
 from bot.cards.story import Story, path
 from bot.cards.suspicion import gave_back, opened
 from bot.cards.verdict import proof_lines
+from bot.cards.waiting import waiting_lines
 from bot.markup import Markup, joined
 from bot.messages import say, sentence
 from policies import events as e
@@ -72,7 +73,8 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
         case "planned":
             return []
         case "approved":
-            return [decided_by(change), *aborting, say("card.waiting-for-worker")]
+            waiting = waiting_lines(change) or [say("card.waiting-for-worker")]
+            return [decided_by(change), *aborting, *waiting]
         case "running" | "undoing":
             return [decided_by(change), *aborting, *_why_undone(change), progress(change, story.last_at)]
         case "unknown":

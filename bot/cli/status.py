@@ -15,9 +15,11 @@ from rich.text import Text
 from bot.cards.plan import headline
 from bot.cards.progress import progress
 from bot.cards.story import Story
+from bot.cards.waiting import place_told
 from bot.cli import talk
 from bot.cli.output import emit
 from bot.following import Follower
+from bot.messages import say
 from bot.questions import RECENT
 from bot.spelling import change_id
 from bot.terminal import plain
@@ -66,12 +68,27 @@ def _recent(terminal: talk.Terminal) -> NoReturn:
         }
         for one in changes
     ]
+    line = [place for place in terminal.wiring.client.line().values() if place.position > 1]
+    queue: list[JsonValue] = [
+        {
+            "change": place.change,
+            "position": place.position,
+            "behind": list(place.behind),
+            "on": list(place.on),
+            "held": place.held,
+            "left_s": place.eta.left_s if place.eta is not None else None,
+            "n": place.eta.n if place.eta is not None else None,
+        }
+        for place in line
+    ]
     if terminal.as_json:
-        emit({"changes": document}, as_json=True, lines=[])
+        emit({"changes": document, "queue": queue}, as_json=True, lines=[])
     elif not changes:
         click.echo("no change was asked yet")
     else:
         _console().print(_table(terminal, changes))
+        for place in line:
+            click.echo(plain(say("queue.one", change=place.change, said=place_told(place)), terminal.name_of))
     sys.exit(0)
 
 

@@ -48,6 +48,7 @@ from bot.messages import (
     systemd,
     talk,
     threads,
+    waiting,
 )
 from bot.messages.fields import FIELDS, Value, names, needed
 from policies.finding import Finding
@@ -91,6 +92,7 @@ NOUNS = (
     systemd,
     talk,
     threads,
+    waiting,
 )
 SENTENCES: dict[str, str] = {code: text for noun in NOUNS for code, text in noun.SENTENCES.items()}
 

@@ -37,6 +37,7 @@ from policies.events.outside import Difference, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted, Required
 from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
+from policies.events.waiting import Queued, Rebased
 from policies.events.work import (
     Baked,
     BakeReading,
@@ -88,8 +89,10 @@ __all__ = (
     "Planned",
     "Probed",
     "Proved",
+    "Queued",
     "Ratified",
     "RatifyReminded",
+    "Rebased",
     "Refused",
     "Reminded",
     "Replan",

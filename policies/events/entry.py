@@ -37,6 +37,7 @@ from policies.events.outside import OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted
 from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
+from policies.events.waiting import Queued, Rebased
 from policies.events.work import (
     Baked,
     BakeStarted,
@@ -66,6 +67,8 @@ Event = Annotated[
     | Denied
     | Reminded
     | Expired
+    | Queued
+    | Rebased
     | Started
     | StepStarted
     | StepDone

@@ -61,6 +61,8 @@ def every(offered: tuple[Plan, ...]) -> dict[str, e.Event]:
         e.Reminded(),
         e.Denied(actor=b.BEN),
         e.Expired(),
+        e.Queued(position=2, behind=("C-7",), on=(INSTANCE,), held="C-7", left_s=180.5, n=7),
+        e.Rebased(plan=offered[0], findings=(NOTE,)),
         e.Started(worker="w1", tokens={INSTANCE: 1}),
         e.StepStarted.model_validate(DONE),
         e.StepDone.model_validate({**DONE, "host_at": 1000.5, "before": b.life(), "sha256": "0" * 64}),

@@ -98,6 +98,8 @@ def test_a_file_edited_between_plan_and_start_is_named_and_the_change_is_planned
         again = stage.w.client.change(change.id)
         assert plan_of(again).digest != plan_of(change).digest
         assert stage.confirm(again).finding.code == "click.ok"
+        assert stage.say(again, "abort", ANA).code == "click.ok"  # the next one would wait for it
+        assert stage.execute(again).state == "aborted"
 
 
 def test_a_unit_restarted_by_hand_between_plan_and_start_is_planned_again(stage: Stage) -> None:
