@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from policies import events as e
-from policies.facts import Incarnation
 from policies.intents import Actor
 from policies.plan import Plan, Step
+from policies.progress import Progress
 from policies.standing import Standing
 
 State = Literal[
@@ -110,25 +110,6 @@ class IllegalTransition(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far one part (do or undo) has come. Indices are into plan.steps or plan.undo."""
-
-    started: int | None = None  # started, not done
-    done: tuple[int, ...] = ()
-    gates: tuple[tuple[int, str], ...] = ()  # passed, since the step was done
-    issued: tuple[tuple[int, float], ...] = ()  # host clock of each step done
-    replaced: tuple[tuple[int, Incarnation], ...] = ()  # incarnation that each restart replaced
-
-    def issued_at(self, index: int) -> float | None:
-        """When a step was done, by its host's clock; None while it is not."""
-        return dict(self.issued).get(index)
-
-    def before(self, index: int) -> Incarnation | None:
-        """The incarnation that a restart replaced, where its host said so."""
-        return dict(self.replaced).get(index)
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """A change as its events tell it. `version` is the number of its events, for compare-and-set."""
 
@@ -147,8 +128,8 @@ class Change:
     queued: e.Queued | None = None  # as it was told last
     started_at: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict)
-    do: Progress = Progress()
-    undo: Progress = Progress()
+    do: Progress = field(default_factory=Progress)
+    undo: Progress = field(default_factory=Progress)
     undoing: bool = False  # also while held or unknown during an undo
     undo_reason: e.UndoStarted | None = None
     abort: Actor | None = None
