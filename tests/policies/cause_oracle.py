@@ -115,3 +115,49 @@ def word(
     ]
     differs = baseline is not None and baseline["end"] < effect["start"] and answers(needs, baseline) == {False}
     return "verified" if against == {False} and not explained and differs else "consistent"
+
+
+def change_word(
+    effect: Statement | None,
+    must: Statement | None,
+    windows: tuple[Window, Window | None, Window | None],
+    others: tuple[str, ...] | None,
+    rivals: list[tuple[Statement, Statement | None]],
+    now: float,
+) -> str:
+    """The verdict on a change, from the words of the facts: after it, before it, and the old state again."""
+    after, before, again = windows
+    if after["end"] > now or (again is not None and again["end"] > now):
+        return "unverified"
+    guilty = answers(must, after) if must is not None else {True}
+    if guilty == {False}:
+        return "refuted"
+    seen = answers(effect, after) if effect is not None else {True, False}
+    if seen != {True}:
+        return "refuted" if seen == {False} else "unverified"
+    was, back = (answers(effect, one) if one is not None and effect else {True, False} for one in (before, again))
+    if {True} in (was, back):
+        return "refuted"
+    explained = [
+        True
+        for need, against_it in rivals
+        if answers(need, after) == {True} and (against_it is None or answers(against_it, after) != {True})
+    ]
+    went_and_came = before is not None and before["end"] < after["start"] and was == {False}
+    went_again = again is not None and again["start"] > after["end"] and back == {False}
+    alone = others == () and not explained
+    return (
+        "verified" if went_and_came and went_again and alone and guilty == {True} and alike(*windows) else "consistent"
+    )
+
+
+def alike(*windows: Window | None) -> bool:
+    """The middle reading of `load` is known in each, and the most of them is twice the least or two more at most."""
+    middles = []
+    for one in windows:
+        seen = [r for r in one["readings"]["load"] if one["start"] <= r[0] <= one["end"]] if one is not None else []
+        if not seen or any(r[3] or r[1] != r[2] for r in seen):
+            return False
+        values = sorted(r[1] for r in seen)
+        middles.append((values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2)
+    return bool(max(middles) <= 2 * min(middles) or max(middles) <= min(middles) + 2)

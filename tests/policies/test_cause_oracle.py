@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from bot.causes import cause_line
 from policies.causes.claim import Claim
 from policies.causes.judge import judge
+from policies.causes.last_change import Blamed, judge_change
 from policies.causes.parsing import read_statement
 from policies.causes.scanning import Malformed
+from policies.causes.statement import Metric, StateWord
 from policies.causes.statement import Statement as Tree
-from policies.causes.statement import StateWord
 from policies.causes.truth import truth_of
 from policies.causes.window import Window
 from policies.citation import Citation
@@ -164,4 +165,61 @@ def test_no_cause_is_printed_that_the_second_opinion_does_not_support() -> None:
 
     cases()
     # a run that never meets a verified cause says nothing about printing one
+    assert min(met[word] for word in ("verified", "consistent", "refuted", "unverified")) >= 10, met
+
+
+def _loaded(r: Random, end: float, *, plain: bool) -> oracle.Window:
+    """A window with the requests that ran in it."""
+    found = window(r, end)
+    level = r.choice((50.0, 50.0, 60.0) if plain else (50.0, 60.0, 10.0))
+    times = (end - 3, end - 2, end - 1) if plain or r.random() < 0.9 else ()
+    beyond = not plain and r.random() < 0.1
+    found["readings"]["load"] = [(at, level + n, level + n, beyond) for n, at in enumerate(times)]
+    return found
+
+
+def test_no_change_is_blamed_that_the_second_opinion_does_not_blame() -> None:
+    met: Counter[str] = Counter()
+
+    @SEEDS
+    @given(st.integers(0, 2**64))
+    def cases(seed: int) -> None:
+        r = Random(seed)
+        for _ in range(A_SEED):
+            plain = r.random() < 0.4  # one that came and went at one load, as far as chance allows
+            effect = statement(r, 2) if r.random() < 0.95 else None
+            must = statement(r, 2) if not plain and r.random() < 0.2 else None
+            after = _loaded(r, NOW - 450 + (0 if plain else r.choice((0, 0, 0, 0, 451))), plain=plain)
+            before = _loaded(r, NOW - r.choice((900, 900, 900, 460)), plain=plain) if r.random() < 0.9 else None
+            again = _loaded(r, NOW - r.choice((1, 1, 1, 440, -1)), plain=plain) if r.random() < 0.9 else None
+            others = r.choice(((), (), (), None, ("C-7",)))
+            rivals = claims(r)[1:] if r.random() < 0.5 else []
+            if plain or r.random() < 0.2:
+                effect = ("cmp", "queue", ">", 5.0)
+                for one, levels in ((after, (9.5, 9.5, 5.0)), (before, (0.0, 1.0, 9.5)), (again, (0.0, 1.0, 9.5))):
+                    if one is not None:
+                        level = r.choice(levels)
+                        one["readings"]["queue"] = [(one["end"] - n, level, level, False) for n in (2, 1, 0)]
+            verdict = judge_change(
+                Blamed(
+                    "C-142",
+                    tree(effect) if effect is not None else None,
+                    given_to_the_product(after),
+                    given_to_the_product(before) if before is not None else None,
+                    given_to_the_product(again) if again is not None else None,
+                    others,
+                    (Metric("load"),),
+                    [_claim(number, *one) for number, one in enumerate(rivals)],
+                    tree(must) if must is not None else None,
+                ),
+                NOW,
+            )
+            expected = oracle.change_word(effect, must, (after, before, again), others, rivals, NOW)
+            assert verdict.word == expected, (effect, must, after, before, again, others, rivals)
+            line = cause_line(verdict)
+            assert line.startswith("cause: *C-142*") is (expected == "verified")
+            assert ("C-142" in line) is (expected in {"verified", "consistent"})
+            met[expected] += 1
+
+    cases()
     assert min(met[word] for word in ("verified", "consistent", "refuted", "unverified")) >= 10, met
