@@ -12,16 +12,17 @@ from typing import Protocol
 import structlog
 
 from bot.cards.answers import told
-from bot.cards.changed import outside_line
+from bot.cards.changed import drift_lines, outside_line
 from bot.cards.kit import Card
 from bot.cards.locks import confirmed_line, lock_line
 from bot.cards.shown import digest
+from bot.cards.silences import silence_line
 from bot.cards.statement import dispute_line, statement_card
 from bot.cards.suspicion import reminder_card
 from bot.once import Once, Overtaken
 from bot.posting import Poster
 from bot.slack import SlackRefused, SlackUnclear
-from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
+from policies.events import Confirmed, DriftSeen, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
 from policies.fleet import Fleet
 from policies.suspicion import change_of, suspicion_id
 from workers.drawn import DrawingLock, Drawn, Pointer
@@ -48,6 +49,9 @@ class Door(Teller, Protocol):
 
     def locked(self, count: int) -> list[Entry]:
         """The last entries about locks."""
+
+    def drift(self, count: int) -> list[Entry]:
+        """The last things that were not as they were left."""
 
     def outside(self, count: int) -> list[Entry]:
         """The last things that the watch found."""
@@ -87,8 +91,10 @@ class Asides:
         self._ring = ring
         self._kinds: dict[str, Callable[[str, DrawingLock], None]] = {
             "lk": self._lock,
+            "dr": self._drift,
             "out": self._outside,
             "rl": self._confirmed,
+            "si": self._silences,
             "st": self._statement,
             "su": self._reminders,
         }
@@ -125,9 +131,22 @@ class Asides:
             pointer = self._drawn.get(subject)
             if not subject.startswith("C-") and (pointer is None or pointer.seq < seq):
                 self._ring(subject)
+        newest = {entry.subject: entry.seq for entry in self._door.drift(SWEPT)} if self._door.fleet.channel else {}
+        for subject, seq in newest.items():
+            pointer = self._drawn.get(subject)
+            if pointer is None or pointer.seq < seq:
+                self._ring(subject)
         for entry in self._door.outside(SWEPT) if self._door.fleet.channel else ():
             if self._drawn.get(entry.subject) is None:
                 self._ring(entry.subject)
+
+    def _drift(self, subject: str, lock: DrawingLock) -> None:
+        """What is not as it was left, a message each time in the channel of the fleet file."""
+        channel = self._door.fleet.channel
+        pointer = self._drawn.get(subject) or (Pointer(channel=channel) if channel is not None else None)
+        for entry in self._door.entries(subject):
+            if pointer is not None and entry.seq > pointer.seq and isinstance(entry.event, DriftSeen):
+                pointer = self._line(entry, told(*drift_lines(entry.event)), pointer, entry.at, lock)
 
     def _outside(self, subject: str, lock: DrawingLock) -> None:
         channel = self._door.fleet.channel
@@ -171,6 +190,13 @@ class Asides:
         for entry in self._door.entries(subject):
             if entry.seq > pointer.seq:
                 pointer = self._line(entry, reminder_card(kept), pointer, kept.suspicion.at, lock)
+
+    def _silences(self, subject: str, lock: DrawingLock) -> None:
+        """What becomes of the silences of a change, in its thread."""
+        pointer = self._drawn.get(subject) or self._place(subject)
+        for entry in self._door.entries(subject):
+            if pointer is not None and entry.seq > pointer.seq:
+                pointer = self._line(entry, told(silence_line(entry.event)), pointer, entry.at, lock)
 
     def _statement(self, subject: str, lock: DrawingLock) -> None:
         told = Told.of(self._door.entries(subject))

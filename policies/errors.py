@@ -78,6 +78,10 @@ class LeaseLost(OpsError):
     """This worker's lease on a service ended; it must stop at once."""
 
 
+class AlertmanagerFailed(OpsError):
+    """The Alertmanager cannot be reached, or did not do what was asked. No work depends on it."""
+
+
 class SettingsError(OpsError):
     """Configuration from the environment is missing or wrong."""
 

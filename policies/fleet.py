@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from policies.addresses import ADDRESS, url_at
+from policies.alertmanager import AlertmanagerEntry
 from policies.deploys.strategy import DeployEntry
 from policies.model import Model
 
@@ -234,6 +235,7 @@ class Timing(Model):
     health_confirmations: int = 2
     reach_s: float = 15.0  # connect to a host
     scrape_s: float = 15.0  # between two scrapes of the slow tick
+    drift_s: float = 300.0  # between two looks for what is not as it was left
     watch_s: float = 60.0  # between two looks for what happened outside of changes
     keep_s: float = 86400.0  # how long a recorded scrape is kept
     review_s: float = 604_800.0  # from a revert on suspicion to its review, and between reminders
@@ -251,6 +253,7 @@ class Fleet(Model):
     metrics: dict[str, MetricQuery] = Field(default_factory=dict)
     causes: dict[str, CauseEntry] = Field(default_factory=dict)
     prometheus_url: str | None = None
+    alertmanager: AlertmanagerEntry | None = None
     people: dict[str, str] = Field(default_factory=dict)  # user name of the operating system -> Slack user id
     channel: str | None = None  # Slack channel id in which changes asked for at a terminal are told
     roles: dict[str, Role] = Field(default_factory=dict)

@@ -11,6 +11,7 @@ import hashlib
 import yaml
 
 from policies.fleet import Fleet
+from policies.fleet_checks.alertmanager import read_alertmanager
 from policies.fleet_checks.emergency import check_emergency, read_emergency
 from policies.fleet_checks.knobs import read_knobs
 from policies.fleet_checks.links import check_links
@@ -41,6 +42,7 @@ top_keys = (
     "knobs",
     "metrics",
     "prometheus",
+    "alertmanager",
     "causes",
     "people",
     "channel",
@@ -100,6 +102,7 @@ def _read(top: Table, text: str) -> Fleet:
         metrics=read_metrics(top),
         causes=read_causes(top),
         prometheus_url=(read_url(prometheus, of_service=False) or None) if prometheus is not None else None,
+        alertmanager=read_alertmanager(top),
         people=read_people(top),
         channel=read_channel(top),
         roles=read_roles(top),

@@ -62,7 +62,7 @@ def places(changes: Iterable[Change], now: float, watch_s: float) -> dict[str, P
 def would_wait(plan: Plan, change_id: str, changes: Iterable[Change], now: float, watch_s: float) -> Place:
     """The place that a plan would have if it were approved at this moment."""
     stands = [stand for change in changes if change.id != change_id and (stand := _stand(change, now, watch_s))]
-    return lined_up([*stands, Stand(change_id, plan.services, approved_at=inf)])[change_id]
+    return lined_up([*stands, Stand(change_id, plan.leased, approved_at=inf)])[change_id]
 
 
 def lined_up(stands: Iterable[Stand]) -> dict[str, Place]:
@@ -122,7 +122,7 @@ def _stand(change: Change, now: float, watch_s: float) -> Stand | None:
         return None
     return Stand(
         change.id,
-        change.plan.services,
+        change.plan.leased,
         approved_at=change.approved_at if change.state == "approved" else None,
         held=change.state == "held",
         work=to_go(change, now, watch_s),

@@ -187,6 +187,10 @@ class Client:
         """The last entries about locks, oldest first."""
         return self.ledger.index("locks")[-count:]
 
+    def drift(self, count: int) -> list[e.Entry]:
+        """The last things that were not as they were left, oldest first."""
+        return self.ledger.index("drift")[-count:]
+
     def outside(self, count: int) -> list[e.Entry]:
         """The last things that the watch found outside of changes, oldest first."""
         return self.ledger.index("outside")[-count:]

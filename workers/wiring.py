@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import redis
 from pydantic import SecretStr
@@ -38,6 +39,10 @@ from workers.store import connect
 from workers.turns import Turns
 from workers.watch import Watch
 
+if TYPE_CHECKING:
+    from workers.alertmanager import Alertmanager
+
+SILENCES_S = 1.0  # between two looks at what should be silenced
 CLOSE_S = 2.0  # a round of scrapes that runs may end by itself for so long
 
 
@@ -115,6 +120,33 @@ class Wiring:
         return Turns(self.redis, "remeasure", Remeasure(self).round, EVERY_S)
 
     @cached_property
+    def drift(self) -> Turns:
+        """Looks for drift, now and then."""
+        from workers.drift_told import drift_round
+
+        return Turns(self.redis, "drift", partial(drift_round, self), self.fleet.timing.drift_s)
+
+    @cached_property
+    def alertmanager(self) -> Alertmanager | None:
+        """The Alertmanager of the fleet file, where it names one."""
+        if self.fleet.alertmanager is None:
+            return None
+        from workers.alertmanager import Alertmanager  # only where there is one, httpx is paid for (0.1 s)
+
+        return Alertmanager(self.fleet.alertmanager.url)
+
+    @cached_property
+    def silences(self) -> Callable[[], object]:
+        """Keeps its silences, from a thread of its own; nothing where there is none."""
+        if self.alertmanager is None:
+            return lambda: None
+        from workers.silences import Silences
+
+        ring = partial(self.doorbell.ring, "narrate", "draw")
+        keeper = Silences(self.redis, self.ledger, self.fleet, self.alertmanager, self.clock, ring)
+        return Turns(self.redis, "silences", keeper.round, SILENCES_S)
+
+    @cached_property
     def metrics(self) -> Metrics:
         """Readings, from Prometheus or from recorded scrapes."""
         prometheus = None
@@ -163,11 +195,13 @@ class Wiring:
 
     def close(self) -> None:
         """End the connections to hosts and to Prometheus, where there are any; what was seen is stored first."""
-        for name in ("slow_tick", "watch", "remeasure"):
+        for name in ("slow_tick", "watch", "drift", "remeasure"):
             if name in self.__dict__:
                 self.__dict__[name].join(CLOSE_S)
         if "recorder" in self.__dict__:
             self.recorder.close()
+        if isinstance(turns := self.__dict__.get("silences"), Turns):
+            turns.join(CLOSE_S)
         if "metrics" in self.__dict__:
             self.metrics.close()
         if "shell" in self.__dict__:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from bot.asides import card_of
 from bot.cards.answers import told
-from bot.cards.changed import outside_line
+from bot.cards.changed import drift_lines, outside_line
 from bot.cards.kit import Card
 from bot.cards.locks import confirmed_line, lock_line
+from bot.cards.silences import silence_line
 from bot.cards.statement import dispute_line
 from bot.cards.suspicion import reminder_card
-from policies.events import Confirmed, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
+from policies.events import Confirmed, DriftSeen, Entry, Locked, OutsideSeen, StatementDisputed, StatementJudgedAgain
 from workers.client import Client
 from workers.statements import Told
 
@@ -33,6 +34,10 @@ def _suspicion(door: Client, entries: Sequence[Entry]) -> Look:
     return Look({entry.seq: cards for entry in entries})
 
 
+def _silences(_: Client, entries: Sequence[Entry]) -> Look:
+    return Look({entry.seq: (told(silence_line(entry.event)),) for entry in entries})
+
+
 def _statement(door: Client, entries: Sequence[Entry]) -> Look:
     found = Told.of(tuple(entries))
     if found is None:
@@ -43,6 +48,11 @@ def _statement(door: Client, entries: Sequence[Entry]) -> Look:
         if isinstance(entry.event, StatementDisputed | StatementJudgedAgain)
     }
     return Look(lines, lambda: card_of(door, found))
+
+
+def _drift(_: Client, entries: Sequence[Entry]) -> Look:
+    events = {entry.seq: entry.event for entry in entries}
+    return Look({seq: (told(*drift_lines(x)),) for seq, x in events.items() if isinstance(x, DriftSeen)})
 
 
 def _outside(_: Client, entries: Sequence[Entry]) -> Look:
@@ -74,9 +84,11 @@ def _confirmed(_: Client, entries: Sequence[Entry]) -> Look:
 
 KINDS: Mapping[str, Callable[[Client, Sequence[Entry]], Look]] = {
     "ab": _record,
+    "dr": _drift,
     "lk": _lock,
     "out": _outside,
     "rl": _confirmed,
+    "si": _silences,
     "st": _statement,
     "su": _suspicion,
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from bot.cards.answers import listed_lines, told
 from bot.cards.kit import Card
 from bot.markup import Markup, joined, link
-from bot.messages import say, strict
+from bot.messages import say, sentence, strict
 from policies import events as e
 from policies.change import Change
 from policies.finding import Finding
@@ -80,6 +80,16 @@ def history_card(
         elif isinstance(event, e.OutsideSeen):
             lines.append(outside_told(event))
     return listed_lines(say("changed.history-head", knob=knob), lines)
+
+
+def drift_lines(event: e.DriftSeen) -> list[Markup]:
+    """What is not as it was left on an instance, as it is posted once."""
+    if not event.found:
+        return [say("drift.over", instance=event.instance)]
+    found = [sentence(finding) for finding in event.found[:MOST_DIFFERENCES]]
+    left = len(event.found) - MOST_DIFFERENCES
+    more = [say("plan.more-lines", n=left)] if left > 0 else []
+    return [say("drift.head", instance=event.instance), *found, *more, say("drift.next")]
 
 
 def outside_line(event: e.OutsideSeen) -> Markup:

@@ -74,7 +74,7 @@ def worker(queues: tuple[str, ...], parent: int | None) -> None:
 
         jobs = Jobs(wiring, settings)
         table["hear"] = jobs.table["hear"]
-        ticks += [jobs.hear_again, wiring.slow_tick, wiring.watch, wiring.remeasure]
+        ticks += [jobs.hear_again, wiring.slow_tick, wiring.watch, wiring.drift, wiring.silences, wiring.remeasure]
     try:
         serve(wiring.redis, chosen, table, name=f"worker-{'-'.join(chosen)}", tick=all_of(ticks))
     finally:

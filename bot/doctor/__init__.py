@@ -23,5 +23,6 @@ CHECKS = (
     store.roles,
     store.endpoints,
     store.prometheus,
+    store.alertmanager,
     hosts.hosts,
 )

@@ -10,8 +10,9 @@ from pydantic import SecretStr
 from bot.doctor.check import Check, Patient, bad, failed, good, unknown
 from bot.http import address
 from bot.slack import is_loopback
-from policies.errors import OpsError, SettingsError, StoreUnavailable
+from policies.errors import AlertmanagerFailed, OpsError, SettingsError, StoreUnavailable
 from policies.fleet import Fleet
+from workers.alertmanager import Alertmanager
 from workers.archive.check import last_of
 from workers.archive.follow import ROLE as ARCHIVE
 from workers.archive.follow import other_chain
@@ -141,6 +142,23 @@ def prometheus(patient: Patient) -> Iterator[Check]:
         yield good("prometheus", "doctor.prometheus", url=base)
     else:
         yield bad("prometheus", "doctor.prometheus-silent", "fix.prometheus", url=base, why=str(said))
+
+
+def alertmanager(patient: Patient) -> Iterator[Check]:
+    """The Alertmanager of the fleet file answers, where it names one."""
+    entry = patient.fleet.alertmanager if isinstance(patient.fleet, Fleet) else None
+    if entry is None:
+        return
+    server = Alertmanager(entry.url, timeout_s=HTTP_S)
+    try:
+        version = server.version()
+    except AlertmanagerFailed as error:
+        yield bad("alertmanager", "doctor.alertmanager-silent", "fix.alertmanager", url=entry.url, why=error.message)
+    else:
+        services = ", ".join(entry.match)
+        yield good("alertmanager", "doctor.alertmanager", url=entry.url, version=version, services=services)
+    finally:
+        server.close()
 
 
 def _url(patient: Patient) -> SecretStr | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 SENTENCES: dict[str, str] = {
+    "drift.head": "{instance} is not as it was left",
+    "drift.next": "`clawback fleet drift` and `/knob list` show it whole; it is said again only when it changes",
+    "drift.over": "{instance} is as it was left again",
     "drift.configured": (
         "{instance}: {knob} should be {desired:value} by its last change, its unit would start with {configured:value} "
         "({place:or=nothing sets it})"

@@ -33,9 +33,10 @@ from policies.events.ends import (
 )
 from policies.events.entry import EVENT, GENESIS, Entry, Event, chain_problem, indexes, stored_digest
 from policies.events.locks import Confirmed, Locked, RollbackLock, Unlocked
-from policies.events.outside import Difference, OutsideSeen
+from policies.events.outside import Difference, DriftSeen, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted, Required
+from policies.events.silences import SilenceEnded, SilenceFailed, SilenceMade, SilenceProlonged
 from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
 from policies.events.waiting import Queued, Rebased
 from policies.events.work import (
@@ -71,6 +72,7 @@ __all__ = (
     "Confirmed",
     "Denied",
     "Difference",
+    "DriftSeen",
     "Entry",
     "Event",
     "EvidenceRecorded",
@@ -100,6 +102,10 @@ __all__ = (
     "RetryAsked",
     "RollbackLock",
     "RolledBack",
+    "SilenceEnded",
+    "SilenceFailed",
+    "SilenceMade",
+    "SilenceProlonged",
     "Started",
     "StatementDisputed",
     "StatementJudgedAgain",

@@ -28,6 +28,8 @@ class Aside:
 ASIDE: dict[str, Aside] = {
     "evidence_recorded": Aside("ab", "first"),
     "suspicion_reminded": Aside("su", "any"),
+    **dict.fromkeys(("silence_made", "silence_prolonged", "silence_ended", "silence_failed"), Aside("si", "any")),
+    "drift_seen": Aside("dr", "any"),
     "outside_seen": Aside("out", "first"),
     "locked": Aside("lk", "first"),
     "unlocked": Aside("lk", "later"),

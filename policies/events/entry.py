@@ -33,9 +33,10 @@ from policies.events.ends import (
     UndoStarted,
 )
 from policies.events.locks import Confirmed, Locked, Unlocked
-from policies.events.outside import OutsideSeen
+from policies.events.outside import DriftSeen, OutsideSeen
 from policies.events.records import EvidenceRecorded
 from policies.events.rolling import CanaryFailed, CanaryPassed, CanaryStarted
+from policies.events.silences import SilenceEnded, SilenceFailed, SilenceMade, SilenceProlonged
 from policies.events.truth import StatementDisputed, StatementJudgedAgain, StatementMade, SuspicionReminded
 from policies.events.waiting import Queued, Rebased
 from policies.events.work import (
@@ -97,7 +98,12 @@ Event = Annotated[
     | Lapsed
     | EvidenceRecorded
     | SuspicionReminded
+    | SilenceMade
+    | SilenceProlonged
+    | SilenceEnded
+    | SilenceFailed
     | OutsideSeen
+    | DriftSeen
     | Locked
     | Unlocked
     | Confirmed
@@ -179,12 +185,14 @@ def indexes(entry: Entry) -> tuple[str, ...]:
         return () if event.override is None else ("emergencies",)
     if isinstance(event, EvidenceRecorded):
         return (f"evidence:{event.record.knob}", "evidence")
-    if isinstance(event, SuspicionReminded):
+    if isinstance(event, SuspicionReminded | SilenceMade | SilenceProlonged | SilenceEnded | SilenceFailed):
         return ("asides",)
     if isinstance(event, Locked | Unlocked | Confirmed):
         return ("locks",)
     if isinstance(event, OutsideSeen):
         return ("outside",)
+    if isinstance(event, DriftSeen):
+        return ("drift",)
     if isinstance(event, StatementMade):
         about = event.statement.about
         return ("asides",) if about is None else ("asides", f"statements:{about}")

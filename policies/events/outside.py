@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from policies.finding import Finding
 from policies.model import Model
 
 
@@ -19,6 +20,17 @@ class Difference(Model):
     name: str = ""
     was: str | None = None
     now: str | None = None
+
+
+class DriftSeen(Model):
+    """A slow look found an instance otherwise than it was left, or as it was left again. Subject: `dr-N`, one each.
+
+    found: everything that differs now; empty: nothing does any more.
+    """
+
+    kind: Literal["drift_seen"] = "drift_seen"
+    instance: str
+    found: tuple[Finding, ...]
 
 
 class OutsideSeen(Model):

@@ -9,6 +9,7 @@ from policies.addresses import may_meet
 from policies.causes.scanning import WORDS
 from policies.causes.statement import state_words
 from policies.fleet import Fleet, Knob, Rule
+from policies.fleet_checks.alertmanager import check_alertmanager
 from policies.fleet_checks.causes import check_causes
 from policies.fleet_checks.deploy_links import check_deploys
 from policies.fleet_checks.metrics import check_queries
@@ -41,6 +42,7 @@ def check_links(fleet: Fleet, problems: Problems) -> None:
     _check_shared_variables(fleet, problems)
     check_deploys(fleet, problems)
     check_rolling(fleet, problems)
+    check_alertmanager(fleet, problems)
     _check_metrics(fleet, problems)
     check_queries(fleet, problems)
     check_causes(fleet, problems)

@@ -43,7 +43,7 @@ levels: tuple[Literal[1, 2, 3], ...] = (1, 2, 3)
 most_compared = 1_000_000
 rule_keys = ("match", "ask", "approvals", "by", "expires", "evidence", "ticket")
 timing_keys = (
-    *("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "scrape", "keep", "watch"),
+    *("approval", "lease", "wait_slice", "poll", "bake", "reach", "review", "scrape", "keep", "watch", "drift"),
     "health_confirmations",
 )
 # another worker follows a silent one within 15 s: the lease to its end, the next sweep, and the first look at the hosts
@@ -246,6 +246,7 @@ def read_timing(top: Table) -> Timing:
         health_confirmations=table.whole("health_confirmations", 1, 100, default.health_confirmations),
         reach_s=table.duration("reach", default.reach_s, 0.1),
         scrape_s=table.duration("scrape", default.scrape_s, 1.0),
+        drift_s=table.duration("drift", default.drift_s, 1.0),
         watch_s=table.duration("watch", default.watch_s, 1.0),
         keep_s=table.duration("keep", default.keep_s, 60.0),
         review_s=table.duration("review", default.review_s, 1.0),

@@ -135,6 +135,17 @@ def judgement() -> Judgement:
     )
 
 
+def silences() -> tuple[e.Event, ...]:
+    """The kinds that are about silences of a change at an Alertmanager."""
+    known = {"service": "decode", "silence": "1a2b-3c"}
+    return (
+        e.SilenceMade.model_validate({**known, "until": b.NOW + 600.0, "matchers": ('job="decode"',)}),
+        e.SilenceProlonged.model_validate({**known, "until": b.NOW + 900.5}),
+        e.SilenceEnded.model_validate({**known, "why": "ended"}),
+        e.SilenceFailed(doing="end", services=("decode",), error="no answer in time", until=b.NOW + 900.5),
+    )
+
+
 def statement_made() -> e.StatementMade:
     """A kind that is about a statement."""
     said = StateCause(name="queued-behind-load", of="C-1")
@@ -155,7 +166,9 @@ def asides() -> dict[str, e.Event]:
         evidence_recorded(),
         suspicion_reminded(),
         outside_seen(),
+        e.DriftSeen(instance=INSTANCE, found=(NOTE,)),
         *locks(),
+        *silences(),
         confirmed(),
         statement_made(),
         statement_disputed(),

@@ -167,6 +167,8 @@ def test_what_a_rollback_leaves_is_listed_among_locks() -> None:
 def test_entries_are_listed_where_projections_look_for_them() -> None:
     listed = {kind: indexes(entry(event)) for kind, event in EVENTS.items()}
     assert {kind: names for kind, names in listed.items() if names} == {
+        **dict.fromkeys(("silence_made", "silence_prolonged", "silence_ended", "silence_failed"), ("asides",)),
+        "drift_seen": ("drift",),
         "asked": ("changes",),
         "gate_passed": ("boot:decode@gpu1",),
         "succeeded": ("knob:TARGET_CTAS",),

@@ -122,6 +122,9 @@ def write(fleet: Fleet) -> str:
         document["channel"] = fleet.channel
     if fleet.prometheus_url is not None:
         document["prometheus"] = {"url": fleet.prometheus_url}
+    if (alerts := fleet.alertmanager) is not None:
+        match: dict[str, JsonValue] = {service: dict(labels) for service, labels in alerts.match.items()}
+        document["alertmanager"] = {"url": alerts.url, "match": match, "margin": f"{alerts.margin_s:.3f}s"}
     return yaml.safe_dump(document, sort_keys=False)
 
 
@@ -184,6 +187,7 @@ def test_the_file_with_everything_sets_every_field() -> None:
         "reach_s": 4.0,
         "review_s": 259_200.0,
         "scrape_s": 5.0,
+        "drift_s": 120.0,
         "watch_s": 30.0,
         "keep_s": 7200.0,
     }

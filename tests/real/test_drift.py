@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +17,7 @@ from sandbox.fleet.units import unit_name
 from tests.ports import free_port
 from tests.real.stage import Stage
 from workers.drift import FleetLook, VersionLook, _of_build, _of_version, fleet_drift
+from workers.drift_told import drift_round
 
 pytestmark = pytest.mark.real
 
@@ -55,6 +58,8 @@ def test_what_somebody_did_after_our_change_is_told(stage: Stage, monkeypatch: p
     stage.fleet.wait_healthy()
     restarted = fleet_drift(stage.w)
     assert codes(restarted, "refuse") == [("decode@gpu1", "configured")]
+    later = replace(stage.w, clock=lambda: time.time() + 600)  # the change ended a moment ago
+    assert (drift_round(later), drift_round(later)) == (["dr-1"], [])
     assert codes(restarted, "note") == [("decode@gpu1", "other-process")]
 
     for name, value in {
