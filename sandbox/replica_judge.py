@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pydantic import JsonValue
+
 from sandbox.clock import Life, lives
 from sandbox.eyes import Eyes, Json
 from sandbox.fleet.document import KNOB_ENV
@@ -140,6 +142,21 @@ class ReplicaJudge:
             if began is not None:
                 found.append(Away(instance, began, float("inf")))
         return sorted(found, key=lambda away: away.since)
+
+    def uncut(self, since: Mapping[str, int], sent: Mapping[str, JsonValue]) -> Verdict:
+        """No request failed, and by its own clock each engine was told to stop with nothing in flight."""
+        fleet = self.stage.demo_fleet
+        stops = [
+            (instance, event["in_flight"])
+            for instance, count in since.items()
+            for event in fleet.events(instance)
+            if event["event"] == "sigterm" and event["pid"] in {life.pid for life in self.lives(instance)[count - 1 :]}
+        ]
+        problems = [f"{instance} was told to stop with {n} in flight" for instance, n in stops if n]
+        if sent["failed"]:
+            problems.append(f"{sent['failed']} requests failed, {sent['completed']} did not: {sent['problems']}")
+        told = f"{sent['completed']} requests were answered, none failed; {len(stops)} stops, each with 0 in flight"
+        return bool(stops and sent["completed"]) and not problems, "; ".join(problems) or told
 
     def canary_first(self, away: Iterable[Away], watch_s: float) -> Verdict:
         """The first in the fleet file went first, and was watched before the second followed."""

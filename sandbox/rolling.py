@@ -34,10 +34,12 @@ class Rolling(Telling):
         "third-untouched",
         "undone-exactly",
         "capacity-kept",
+        "no-request-cut",
         "told-where",
         "rolled-exactly",
         "rolled-in-waves",
         "capacity-kept-again",
+        "no-request-cut-again",
         "mixed-told",
         "registered",
         "canary",
@@ -53,7 +55,6 @@ class Rolling(Telling):
         self.judge = Judge(self.stage)
         self.audit = AuditJudge(self.stage)
         self._first = ""  # the version that runs at first
-        self._change = ""  # the last that was asked for
 
     def scenes(self) -> tuple[Callable[[], None], ...]:
         """What is played, in order."""
@@ -66,7 +67,7 @@ class Rolling(Telling):
         self.tell(f"\n1. {DEPLOYED} on three hosts gets {GOOD}, which gpu2 cannot start: its driver is too old")
         fleet.misbehave(UNABLE, UNABLE_KIND)
         before = judge.counts()
-        with self._traffic():
+        with self._traffic() as load:
             change = self.types(ANA, f"/deploy {DEPLOYED} {GOOD} via {ORDER}")
             card = self.eyes.card(change)
             text = self.eyes.text(card)
@@ -76,6 +77,7 @@ class Rolling(Telling):
             self.pause("confirm")
             self.clicks(BEN, card, ORDER)
             state = self.eyes.ended(change, self.longest_s((DEPLOYED,) * 3), lambda: self.eyes.asks_nothing(change))
+            sent = load.stop()
         self.tell(f"  {change} is {state.replace('_', ' ')}")
         away = judge.away(before)
         self.judged("canary-first", lambda: judge.canary_first(away, CANARY_WATCH_S))
@@ -83,6 +85,7 @@ class Rolling(Telling):
         self.judged("third-untouched", lambda: self._untouched(before))
         self.judged("undone-exactly", lambda: judge.exact(dict.fromkeys(judge.instances, self._first)))
         self.judged("capacity-kept", lambda: kept(away))
+        self.judged("no-request-cut", lambda: judge.uncut(before, sent))
         self.judged("told-where", lambda: self._told_where(change))
 
     def _failed_there(self, before: dict[str, int]) -> Verdict:
@@ -116,15 +119,17 @@ class Rolling(Telling):
         self.tell("\n2. somebody puts gpu2 right, and the same release is asked for again")
         fleet.behave(UNABLE)
         before = judge.counts()
-        with self._traffic():
-            change = self._change = self.types(ANA, f"/deploy {DEPLOYED} {GOOD} via {ORDER}")
+        with self._traffic() as load:
+            change = self.types(ANA, f"/deploy {DEPLOYED} {GOOD} via {ORDER}")
             self.clicks(BEN, self.eyes.card(change), ORDER)
             state = self.eyes.ended(change, self.longest_s((DEPLOYED,) * 3), lambda: self.eyes.asks_nothing(change))
+            sent = load.stop()
         self.tell(f"  {change} is {state.replace('_', ' ')}")
         away = judge.away(before)
         self.judged("rolled-exactly", lambda: judge.exact(dict.fromkeys(judge.instances, GOOD)))
         self.judged("rolled-in-waves", lambda: judge.canary_first(away, CANARY_WATCH_S))
         self.judged("capacity-kept-again", lambda: kept(away))
+        self.judged("no-request-cut-again", lambda: judge.uncut(before, sent))
         self.judged("concluded", lambda: self.judge.concluded(change))
         if state != "succeeded":
             raise StageError(f"the deploy of a good release ended as {state.replace('_', ' ')}")
@@ -167,5 +172,6 @@ PLAN = {
     "the canary and that it is watched": r"canary decode@gpu1, watched",
     "the second and the third": r"decode@gpu2[\s\S]*decode@gpu3",
     "how many stay in service": r"at least 2 of 3",
+    "the drain at the router": r"taken out at router@gpu1 first",
     "the undo": r"undo",
 }

@@ -51,7 +51,8 @@ ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
             "max_unavailable": 1,
             "keep": 2,
             "canary": {"watch": f"{CANARY_WATCH_S:g}s", "require": ["ttft_s < 5"]},
-        }
+        },
+        "drain": {"router": "router", "kind": "decode", "deadline": "20s"},
     },
 }
 LISTENS_S = 60.0

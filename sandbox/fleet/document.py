@@ -67,7 +67,10 @@ def fleet_text(
     released: Mapping[str, str] | None = None,
     more: Mapping[str, Mapping[str, JsonValue]] | None = None,
 ) -> str:
-    """The whole file. `released` says where the releases of a role lie; `more` has further keys of services."""
+    """The whole file. `released` says where the releases of a role lie; `more` has further keys of services.
+
+    A `drain` there needs no `worker`: the url of the role is put in.
+    """
     services: dict[str, dict[str, JsonValue]] = {
         "prefill": _engine("prefill", where, boot_s),
         "decode": {
@@ -79,6 +82,8 @@ def fleet_text(
     }
     for role, keys in (more or {}).items():
         services[role] |= keys
+        if isinstance(drain := keys.get("drain"), dict):
+            services[role]["drain"] = {"worker": where.url(role, ""), **drain}
     document: dict[str, JsonValue] = {
         "version": 1,
         "name": "demo",

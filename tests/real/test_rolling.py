@@ -43,6 +43,9 @@ def test_each_replica_is_told_apart_in_the_plan_in_the_thread_and_in_the_end(pla
     assert f"version {GOOD} needs a newer driver than this host has" in thread  # its own log is quoted
     assert f"undo: {DECODES[0]}: the link names {FIRST} again" in thread
     assert f"{BY_HAND}: the link names {FIRST} again" not in thread  # what was not touched is not brought back
+    for instance in DECODES:
+        assert f"{instance} is out of router@gpu1, and nothing was in flight" in thread
+        assert f"{instance} is registered at router@gpu1, healthy there, breaker closed" in thread
     assert f"decode is mixed now: {GOOD} on {DECODES[0]}, {DECODES[1]}; {FIRST} on {BY_HAND}" in channel
 
 
@@ -51,6 +54,15 @@ def test_the_exact_end_names_version_and_process_of_each_replica(played: Ran, na
     told = re.findall(r"(decode@gpu\d) on (\S+) \(pid (\d+)\)", played.detail(name))
     assert [(instance, found) for instance, found, _ in told] == [(instance, version) for instance in DECODES]
     assert len({pid for _, _, pid in told}) == len(DECODES)
+
+
+@pytest.mark.parametrize("name", ["no-request-cut", "no-request-cut-again"])
+def test_no_request_is_cut_by_a_restart_that_was_drained(played: Ran, name: str) -> None:
+    told = re.fullmatch(
+        r"(\d+) requests were answered, none failed; 3 stops, each with 0 in flight", played.detail(name)
+    )
+    assert told is not None, played.detail(name)
+    assert int(told[1]) > 100
 
 
 def test_a_replica_that_differs_in_one_thing_is_not_exactly_there() -> None:
