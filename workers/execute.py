@@ -5,7 +5,6 @@ Everything that was recorded is where a successor goes on: this module keeps no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,27 +15,23 @@ from policies import events as e
 from policies.canaries import watches_due
 from policies.change import Change, IllegalTransition
 from policies.errors import LeaseLost, StoreUnavailable
-from policies.finding import Finding, Verdict
-from policies.plan import AdmitStep, CanaryWatch, DrainStep, RestartStep, Step
+from policies.finding import Finding
+from policies.plan import AdmitStep, DrainStep, RestartStep, Step
 from policies.stages import next_step, stage_of, unsettled
 from policies.standing import differing
-from policies.undoing import is_changed, no_way_back, undoes_itself, undone
+from policies.undoing import is_changed, no_way_back, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
 from workers.aims import aim_of, version_of
-from workers.bake import begin, watch
-from workers.canaries import Canaries
-from workers.carrying import Carrying, Stop
+from workers.carrying import Stop
 from workers.drains import Drains
 from workers.floor import Floor
-from workers.gatekeeper import Gatekeeper
 from workers.issued import told
 from workers.lease import Held as Lease
 from workers.line import waits
-from workers.probing import Probing
-from workers.proving import look, look_until_well, told_already
 from workers.recheck import recheck
 from workers.success import succeeded
+from workers.watching import Watching
 
 if TYPE_CHECKING:
     from workers.wiring import Wiring
@@ -70,14 +65,12 @@ def execute(wiring: Wiring, change_id: str) -> None:
         lease.release()
 
 
-class Run(Carrying):
+class Run(Watching):
     """One worker's turn at one change."""
 
     def __init__(self, wiring: Wiring, change: Change, lease: Lease) -> None:
         super().__init__(wiring, change, lease)
-        self.gates = Gatekeeper(wiring.fleet, wiring.hosts, lease.check)
         self.floor = Floor(wiring.fleet, wiring.hosts, lease.check)
-        self.probing = Probing(wiring, self.gates.generations)
         turns = [entry.event for entry in wiring.ledger.entries(change.id) if isinstance(entry.event, e.Started)]
         first = turns[0].tokens if turns else lease.tokens
         drains = Drains.of(wiring, lease, change.id, first, partial(self.ledger.entries, change.id))
@@ -102,7 +95,7 @@ class Run(Carrying):
                 self._abort_if_asked()
                 index = next_step(self.change, well=self.well)
                 if watches := watches_due(self.change, index):
-                    self._canary(watches)
+                    self.canary(watches)
                 elif index is None:
                     self._finish()
                 else:
@@ -175,7 +168,7 @@ class Run(Carrying):
         failed = self.change.failed_gate
         if failed is not None and (failed.part, failed.index) == (part, index):
             # the worker that recorded it ended before it was answered
-            self._answer(failed.verdict, part, changed=step.changed)
+            self.answer(failed.verdict, part, changed=step.changed)
             return
         issued = told(self.ledger.entries(self.change.id), self.change, step, part, index)
         issued = replace(issued, taken_over=(part, index) not in self.issued)
@@ -190,13 +183,13 @@ class Run(Carrying):
                 continue
             verdict = Aftermath(self.w.fleet, self.w.hosts).told(self.plan, step, issued, aim, answer)
             self.record(e.GateFailed.model_validate({**common, "verdict": verdict}))
-            self._answer(verdict, part, changed=step.changed)
+            self.answer(verdict, part, changed=step.changed)
 
     def _admitted(self, step: AdmitStep, part: e.Part, index: int) -> None:
         """Ask its routers; in a turn of its own, have them register it first where they do not list it (any more)."""
         failed = self.change.failed_gate
         if failed is not None and (failed.part, failed.index) == (part, index):
-            self._answer(failed.verdict, part, changed=self._own(step, failed.gate))
+            self.answer(failed.verdict, part, changed=self._own(step, failed.gate))
             return
         if (part, index) not in self.issued:
             self.acts.do(step, part, index, again=True)
@@ -209,7 +202,7 @@ class Run(Carrying):
                 self.record(answer.passed(common, probe))
                 continue
             self.record(e.GateFailed.model_validate({**common, "verdict": answer.verdict}))
-            self._answer(answer.verdict, part, changed=self._own(step, answer.gate))
+            self.answer(answer.verdict, part, changed=self._own(step, answer.gate))
 
     def _own(self, step: AdmitStep, gate: str) -> bool:
         """Whether a gate behind an admission speaks against the change: what a router says of it does not by itself."""
@@ -219,28 +212,6 @@ class Run(Carrying):
         """Instances that the change came to until this step."""
         return tuple(instance(s) for s in self.plan.steps if part == "undo" or s.wave <= step.wave)
 
-    def _answer(self, verdict: Verdict, part: e.Part, *, changed: bool) -> None:
-        """What follows from a gate or a canary that did not pass."""
-        if undoes_itself(self.change, part, verdict.answer, verdict.findings, changed=changed):
-            self.record(e.UndoStarted(actor=self.change.abort, findings=verdict.findings))
-            return
-        raise self.hold(*verdict.findings)
-
-    def _canary(self, watches: Sequence[CanaryWatch]) -> None:
-        """Watch and judge the replica that went first; a successor goes on with the watch that was begun."""
-        failed = self.change.canary_failed
-        if failed is not None:
-            self._answer(failed.verdict, "do", changed=True)
-            return
-        canaries = Canaries(self.w, watches)
-        first = next(step for step in self.plan.steps if instance(step) == watches[0].instance)
-        if self.change.canary is None:
-            self.record(self.acts.ask(first, canaries.begin), unless_abort=True)
-            return
-        ended = canaries.watch(self.change.canary, self._goes_on)
-        if ended is not None:
-            self.record(ended, unless_abort=True)
-
     def _finish(self) -> None:
         change, plan = self.change, self.plan
         if change.undoing:
@@ -249,9 +220,9 @@ class Run(Carrying):
             self.record(ended(findings=(note,), standing=stands))
             return
         if not self.well and change.bake is None:
-            self._prove()
+            self.prove()
         if not self.well:
-            self._bake()
+            self.bake()
         if self.change.abort is not None:
             return  # heeded by the loop: what was done is undone
         self.well = True
@@ -262,38 +233,3 @@ class Run(Carrying):
                 values: dict[str, str | int | float | None] = {"instances": ", ".join(one.instance for one in wrong)}
                 raise self.hold(Finding(code="hold.mixed", effect="refuse", values=values))
             self.record(succeeded(self.w, change, plan, stands), unless_abort=True)
-
-    def _prove(self) -> None:
-        """One last look at everything the change touched, after all gates: the proof that is shown."""
-        step, told = self.plan.steps[-1], self.ledger.entries(self.change.id)
-        proved, bad = look_until_well(
-            lambda: self.acts.ask(step, lambda: look(self.w.fleet, self.w.hosts, self.plan, told))
-        )
-        if not told_already(self.ledger.entries(self.change.id)):
-            self.record(proved)
-        if bad:
-            raise self.hold(*bad)
-
-    def _bake(self) -> None:
-        """Watch for as long as the fleet file says; a successor goes on with the watch that was begun."""
-        plan, bake_s = self.plan, self.w.fleet.timing.bake_s
-        if self.change.bake is None and bake_s > 0:
-            until = self.w.clock() + bake_s
-            self.record(self.acts.ask(plan.steps[-1], lambda: begin(self.w.hosts, plan, until)), unless_abort=True)
-        if self.change.bake is None or self.change.baked:
-            return
-        outcome = watch(self.w.hosts, plan, self.change.bake, self.w.clock, self._goes_on)
-        if isinstance(outcome, e.Baked):
-            probed, outcome_now = self.probing.after_watch(self.change, outcome)
-            for event in probed:
-                self.record(event, unless_abort=True)
-            outcome = outcome_now
-        if isinstance(outcome, e.Baked):
-            self.record(outcome, unless_abort=True)
-        elif outcome:
-            raise self.hold(*outcome)
-
-    def _goes_on(self) -> bool:
-        """Whether the lease holds and nobody asked to abort."""
-        self.change = self.ledger.load(self.change.id)
-        return self.change.abort is None

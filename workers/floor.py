@@ -10,7 +10,9 @@ from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.floor import below, out_of_service
 from policies.plan import Plan
+from policies.planning.drains import registrations
 from policies.stages import Stage, is_untouched
+from workers.admitting import admitted_now
 from workers.hosts import Hosts
 from workers.trouble import about_host
 
@@ -45,7 +47,8 @@ class Floor:
         for tries_left in reversed(range(LOOKS)):
             self._check()
             try:
-                return out_of_service(instance, self._hosts.observe([instance], []).units[instance])
+                why = out_of_service(instance, self._hosts.observe([instance], []).units[instance])
+                return why or self._not_admitted(instance)
             except OpsError as error:
                 if not about_host(error):
                     raise
@@ -53,3 +56,14 @@ class Floor:
                     values: dict[str, str | int | float | None] = {"instance": instance, "error": error.message}
                     return Finding(code="floor.not-asked", effect="note", values=values)
         raise AssertionError
+
+    def _not_admitted(self, instance: str) -> Finding | None:
+        """Where its routers are asked before it is restarted, one that they send nothing to does not serve either."""
+        at = registrations(self._fleet, instance)
+        verdict = admitted_now(self._fleet, self._hosts, instance, at) if at else None
+        if verdict is None or verdict.answer == "pass":
+            return None
+        values = {"instance": instance, "routers": ", ".join(dict.fromkeys(one.router for one in at))}
+        told = next((f.values for f in verdict.findings), {})
+        breaker = told.get("breaker")
+        return Finding(code="floor.not-admitted", effect="note", values={**values, "breaker": breaker})

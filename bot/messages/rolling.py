@@ -9,6 +9,9 @@ SENTENCES: dict[str, str] = {
     ),
     "floor.not-active": "{instance} does not serve: it is {state}",
     "floor.not-healthy": "{instance} does not serve: health answers {status:or=nothing} ({error:or=expected 200})",
+    "floor.not-admitted": (
+        "{instance} does not serve: {routers} does not say that it sends it requests (breaker {breaker:or=not read})"
+    ),
     "floor.not-asked": "{instance} cannot be asked, so it is not counted as serving: {error}",
     "hold.mixed": "{instances} does not have what was approved, so this is not done",
     "mixed.now": "mixed: {found} (read {at:at})",
