@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,13 +14,14 @@ from policies.causes.last_change import Blamed, judge_change
 from policies.causes.named_change import LAST, change_id
 from policies.causes.parsing import read_statement
 from policies.causes.scanning import Malformed
-from policies.causes.statement import Statement
+from policies.causes.statement import Statement, metrics_of
 from policies.causes.verdict import Verdict
 from policies.causes.window import Window
 from policies.change import Change
 from policies.finding import Finding
 from policies.fleet import Fleet
 from policies.intents import RevertKnob, Rollback
+from policies.metrics.promql import Query, compile_query
 from policies.statement import Judgement, Times
 from workers.courses import Course, Courses
 from workers.measuring import Measuring
@@ -31,6 +33,8 @@ GAP_S = 1.0
 BASELINE_S = 600.0
 AGAIN_S = 60.0  # that the old state is looked at, once it is there again, and a look more
 LOOK_S = 30.0
+RANGE = re.compile(r"\[([0-9]+)([smhd])")
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 SETTLE_S = 5.0  # what is measured earlier is of the restart
 
 
@@ -38,7 +42,7 @@ SETTLE_S = 5.0  # what is measured earlier is of the restart
 class Three:
     """The times on which a change is judged; None: there is none (yet)."""
 
-    after: Times
+    after: Times | None
     before: Times | None
     again: Times | None
 
@@ -80,8 +84,10 @@ class BlamedChanges:
         change = self._w.ledger.load(claim.change or "")
         course = self._courses.of(change)
         if course is None:
-            return self._unmeasured(claim, change)
-        three = self._three(course, seen)
+            done = "claim.change-did-nothing" if change.ended else "claim.change-not-over"
+            return self._unmeasured(claim, change, done)
+        back_s = self.back_s(claim.needs)
+        three = self._three(course, seen, back_s)
         rivals = catalogue(self._w.fleet)
         must = self._must(change)
         needed = metrics_needed(Claim(claim.needs, must), rivals)
@@ -89,8 +95,8 @@ class BlamedChanges:
             self._m.window(times, needed, services) if times is not None else None
             for times in (three.after, three.before, three.again)
         )
-        if after is None:
-            raise RuntimeError("there is always a time at which an effect is looked at")
+        if after is None:  # what the effect is read from still holds what was before the change
+            return self._unmeasured(claim, change, "claim.change-not-over")
         now = max(self._w.clock(), *(window.end for window in (after, again) if window is not None))
         blamed = Blamed(
             change.id, claim.needs, after, before, again, self._others(course, three), self._m.points(), rivals, must
@@ -107,6 +113,12 @@ class BlamedChanges:
             state=after.state,
             load=self._m.load(after),
         )
+
+    def back_s(self, effect: Statement | None) -> float:
+        """How far before its moment a reading of an effect begins: 45 for `rate(...[45s]) > 1`."""
+        known = self._w.fleet.metrics
+        queries = [known[m.text].query if m.text in known else m.text for m in (metrics_of(effect) if effect else ())]
+        return max((range_of(query) for query in queries), default=0.0)
 
     def claim_about(self, change: Change) -> Claim | None:
         """That a change did it; of one that takes another back, that the other one did. None: it changed nothing."""
@@ -130,18 +142,18 @@ class BlamedChanges:
         """What became of a change."""
         return self._courses.of(change)
 
-    def _three(self, course: Course, seen: Times | None) -> Three:
+    def _three(self, course: Course, seen: Times | None, back_s: float) -> Three:
         clock = self._w.clock
         if seen is None:
             seen = self._seen(course)
+        after = Times(start=max(seen.start, course.since + back_s), end=seen.end)
         end = course.began - GAP_S
         quiet = self._courses.quiet_since(end, {course.change.id})
         before = Times(start=max(end - BASELINE_S, quiet), end=end)
         again = None
-        if course.gone is not None and clock() >= course.gone + SETTLE_S:
-            end = min(clock(), course.gone + SETTLE_S + AGAIN_S + LOOK_S)
-            again = Times(start=course.gone + SETTLE_S, end=end)
-        return Three(seen, before, again)
+        if course.gone is not None and clock() >= (start := course.gone + SETTLE_S + back_s):
+            again = Times(start=start, end=min(clock(), start + AGAIN_S + LOOK_S))
+        return Three(after if after.start <= after.end else None, before, again)
 
     def _seen(self, course: Course) -> Times:
         """When the effect was there: as it was blamed, now where the change is in force, else just before it went."""
@@ -155,23 +167,29 @@ class BlamedChanges:
         return Times(start=max(course.since, end - AGAIN_S), end=max(course.since, end))
 
     def _others(self, course: Course, three: Three) -> tuple[str, ...] | None:
-        ends = [times.end for times in (three.after, three.again) if times is not None]
+        ends = [course.since, *(times.end for times in (three.after, three.again) if times is not None)]
         without = {course.change.id, course.undone_by or ""}
-        start = three.before.start if three.before is not None else three.after.start
+        start = three.before.start if three.before is not None else course.began
         found = self._courses.others(start, max(ends), without)
         looked = course.gone if three.again is not None and course.gone is not None else course.since
         return found if self._courses.watched_since(looked) else None
 
-    def _unmeasured(self, claim: Claim, change: Change) -> Judgement:
-        """A change that was never carried out did nothing; one that works has not done it yet."""
+    def _unmeasured(self, claim: Claim, change: Change, code: str) -> Judgement:
+        """A change that was never carried out did nothing; one that works, or is just done, has not done it yet."""
         now = self._w.clock()
-        word, code = (
-            ("refuted", "claim.change-did-nothing") if change.ended else ("unverified", "claim.change-not-over")
-        )
+        word = "refuted" if code == "claim.change-did-nothing" else "unverified"
         reason = Finding(code=code, effect="note", values={"change": change.id})
         needs = str(claim.needs) if claim.needs is not None else ""
         said = {"word": word, "name": claim.name, "about": claim.about, "needs": needs, "reason": reason}
         return Judgement(at=now, effect=Times(start=now, end=now), baseline=None, verdict=Verdict.model_validate(said))
+
+
+def range_of(query: str) -> float:
+    """How far a query looks back, in seconds; as it is written where only Prometheus can answer it."""
+    found = compile_query(query)
+    if isinstance(found, Query):
+        return found.range_s
+    return max((float(n) * UNITS_S[unit] for n, unit in RANGE.findall(query)), default=0.0)
 
 
 def effect_of_blame(blame: Blame) -> Statement | None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from policies.causes.claim import Claim
+from policies.causes.parsing import read_statement
+from policies.causes.scanning import Malformed
 from policies.change import Change
 from policies.finding import Finding
 from policies.intents import StateCause, Where
@@ -52,26 +54,34 @@ class Remeasure:
             course = self._courses.takes_back(change)
             if course is None or course.gone is None or self._w.clock() > course.gone + 2 * LATEST_S:
                 self._done.add(change.id)
-            elif self._due(course):
-                judged += self._judge(change, course)
+            elif (found := self._judge(change, course)) is not None:
+                judged += found
                 self._done.add(change.id)
         return judged
 
-    def _due(self, course: Course) -> bool:
+    def _due(self, course: Course, back_s: float) -> bool:
         """A minute of the old state is over, and the watch has looked whether anything else changed."""
-        if course.gone is None or self._w.clock() < course.gone + SETTLE_S + AGAIN_S:
+        if course.gone is None or self._w.clock() < course.gone + SETTLE_S + back_s + AGAIN_S:
             return False
         return self._courses.watched_since(course.gone) or self._w.clock() > course.gone + LATEST_S
 
-    def _judge(self, later: Change, course: Course) -> list[str]:
+    def _judge(self, later: Change, course: Course) -> list[str] | None:
+        """What was judged; None before it is due."""
         effect = self._effect(later, course)
         blaming = [told for told in self._told(later, course) if self._blames(told, course.change.id)]
         if effect is None and not blaming:
             return []
+        needs = [told.standing.judged.verdict.needs for told in blaming] + ([effect] if effect is not None else [])
+        if not self._due(course, max(self._back_s(text) for text in needs)):
+            return None
         self._w.measuring.look()
         found = [told.statement.id for told in blaming if self._w.looks.truth.again(told.statement.id, later.id)]
         made = self._state(later, course, effect) if effect is not None else None
         return [*found, *([made] if made is not None else [])]
+
+    def _back_s(self, text: str) -> float:
+        found = read_statement(text) if text else None
+        return self._b.back_s(None if isinstance(found, Malformed) else found)
 
     def _told(self, later: Change, course: Course) -> list[Told]:
         names = dict.fromkeys((later.id, course.change.id))

@@ -15,6 +15,7 @@ from tests.bot.suspected import record, restored, reverted
 from tests.conftest import Store
 from tests.policies import builders as b
 from tests.workers.truths import World, fleet, texts
+from workers.blamed import range_of
 from workers.blaming import blame
 from workers.remeasure import Remeasure
 from workers.statements import Told
@@ -236,6 +237,23 @@ def test_what_would_be_seen_if_the_knob_did_it_and_is_not_refutes_it_without_a_c
     assert isinstance(found, Told)
     assert verdict(found) == ("refuted", "C-5", ["not-guilty"])
     assert "state != idle would be seen if C-5 did it, and was not" in statement_card(found).text
+
+
+def test_what_looks_back_beyond_the_change_says_nothing_of_it_yet(course: Course) -> None:
+    slow(course)
+    effect = '"sum(rate(sglang:generation_tokens_total[2m]))" < 5'
+    assert verdict(course.states("C-5 did it", effect)) == ("unverified", "C-5", ["not-over"])
+    course.go(75, BAD)
+    word, _, missing = verdict(course.states("C-5 did it", effect))
+    assert (word, missing) == ("refuted", ["was-there-before"])
+
+
+@pytest.mark.parametrize(
+    ("query", "back_s"),
+    [("sum(rate(a[90s])) + max_over_time(b[5m])", 300.0), ("a > 1", 0.0), ("histogram_stddev(rate(x[2m]))", 120.0)],
+)
+def test_how_far_a_query_looks_back_is_read_out_of_it(query: str, back_s: float) -> None:
+    assert range_of(query) == back_s
 
 
 def test_in_the_thread_of_a_revert_the_last_change_is_the_one_before(course: Course) -> None:
