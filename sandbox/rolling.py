@@ -87,6 +87,7 @@ class Rolling(Telling):
         self.judged("capacity-kept", lambda: kept(away))
         self.judged("no-request-cut", lambda: judge.uncut(before, sent))
         self.judged("told-where", lambda: self._told_where(change))
+        self.pause("again")
 
     def _failed_there(self, before: dict[str, int]) -> Verdict:
         """The host's own log says that the release ended there, and its old one answers again."""

@@ -36,7 +36,10 @@ DRAIN_S = 0.2
 BAKE_S = 0.4
 # nobody asks for tokens here, so that the first replica is judged by what is measured without requests
 ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
-    "decode": {"rolling": {"keep": 2, "canary": {"watch": "0.5s", "require": ["queue_reqs == 0"]}}}
+    "decode": {
+        "rolling": {"keep": 2, "canary": {"watch": "0.5s", "require": ["queue_reqs == 0"]}},
+        "drain": {"router": "router", "kind": "decode", "deadline": "10s"},
+    }
 }
 AGAIN_S = 0.5  # a service manager starts what ended after so long
 AWAY_S = 12.0  # longer than a lease

@@ -114,7 +114,7 @@ def test_everything_that_readme_and_contributing_tell_to_run_exists() -> None:
 def test_every_picture_of_the_readme_is_there_light_and_dark_with_words_and_quick_to_load() -> None:
     text = (ROOT / "README.md").read_text()
     shown = re.findall(r'<img src="(docs/pictures/[a-z-]+-light\.png)" width="\d+" alt="([^"]{80,})"', text)
-    assert text.count("<img ") == len(shown) == 3
+    assert text.count("<img ") == len(shown) == 5
     for light, _ in shown:
         dark = light.replace("-light", "-dark")
         assert f'srcset="{dark}"' in text
