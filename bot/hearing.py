@@ -12,6 +12,7 @@ import structlog
 
 from bot.answering import Answerer
 from bot.cards import answers, buttons, form
+from bot.cards.contract import on_all
 from bot.cards.kit import Card
 from bot.cards.locks import answered
 from bot.cards.suspicion import settled
@@ -121,7 +122,7 @@ class Hearing:
             return answers.told(sentence(sender)) if isinstance(sender, Finding) else self._desk.record(heard, sender)
         reading: Reading | None = None
         if isinstance(heard, HeardAction):
-            command: Command | buttons.Details | buttons.GiveBack | None = buttons.read(heard.action_id, heard.value)
+            command: Command | buttons.Clicked | None = buttons.read(heard.action_id, heard.value)
             if heard.action_id == form.OPEN:
                 command = EvidenceAdd()
             if command is None:
@@ -142,6 +143,8 @@ class Hearing:
             return self._questions.details(command.change, command.digest)
         if isinstance(command, buttons.GiveBack):
             return self._give_back(inbox_id, command.suspicion, actor, heard)
+        if isinstance(command, buttons.Together):
+            return self._together(inbox_id, command.change, actor, heard)
         if isinstance(command, LockScope | UnlockScope):
             return self._lock(command, actor, heard, inbox_id)
         if isinstance(command, EvidenceAdd):
@@ -227,6 +230,18 @@ class Hearing:
         intent = kept.suspicion.gives_back
         if intent is None:
             return answers.told(say("suspicion.by-name"))
+        return self._ask(inbox_id, intent, actor, heard, Reading(intent, f"/knob {render(intent)}", False, None))
+
+    def _together(
+        self, inbox_id: str, change_id: str, actor: Actor, heard: HeardCommand | HeardAction | HeardMention
+    ) -> Card:
+        """Plan as one change what was refused for one side of a contract, in the name of who clicked."""
+        try:
+            intent = on_all(self._client.change(change_id))
+        except NotFound:
+            intent = None
+        if intent is None:
+            return answers.told(say("click.unreadable"))
         return self._ask(inbox_id, intent, actor, heard, Reading(intent, f"/knob {render(intent)}", False, None))
 
     def _lock(self, word: LockScope | UnlockScope, actor: Actor, heard: AnyHeard, inbox_id: str) -> Card:

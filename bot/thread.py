@@ -137,7 +137,7 @@ def _gate(event: e.GatePassed) -> Markup | None:
         return reasons(event.verdict.findings)
     if (
         event.part == "do"
-        or event.gate not in {"environment", "reported", "version", "canary"}
+        or event.gate not in {"environment", "reported", "version", "contract", "canary"}
         or not event.verdict.findings
     ):
         return None

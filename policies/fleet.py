@@ -125,7 +125,8 @@ class Knob(Model):
     """A named, typed setting: an environment variable of one service or more."""
 
     name: str
-    env: str
+    env: str  # of every service, else of the first one
+    envs: dict[str, str] = Field(default_factory=dict)  # service -> variable, where they call it differently
     on: tuple[str, ...]  # services
     type: Literal["int", "float", "str", "bool", "enum"]
     range: tuple[float, float] | None = None  # int and float: both ends included
@@ -135,6 +136,28 @@ class Knob(Model):
     about: str = ""
     if_guilty: str | None = None
     reported: Reported | None = None
+
+    def variable(self, service: str) -> str:
+        """What a service calls it."""
+        return self.envs.get(service, self.env)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Every name that it has, each once."""
+        return tuple(dict.fromkeys((self.env, *self.envs.values())))
+
+    def at(self, service: str) -> Knob:
+        """The knob as one service knows it."""
+        return self.model_copy(update={"env": self.variable(service)}) if self.envs else self
+
+
+class Contract(Model):
+    """A setting that services must have alike. reported: service -> where its engine tells it in `server_info`."""
+
+    name: str
+    knob: str | None = None
+    reported: dict[str, str] = Field(default_factory=dict)
+    about: str = ""
 
 
 class MetricQuery(Model):
@@ -250,6 +273,7 @@ class Fleet(Model):
     services: dict[str, Service]
     restarts: dict[str, tuple[str, ...]]
     knobs: dict[str, Knob]
+    contracts: dict[str, Contract] = Field(default_factory=dict)
     metrics: dict[str, MetricQuery] = Field(default_factory=dict)
     causes: dict[str, CauseEntry] = Field(default_factory=dict)
     prometheus_url: str | None = None

@@ -12,6 +12,7 @@ import yaml
 
 from policies.fleet import Fleet
 from policies.fleet_checks.alertmanager import read_alertmanager
+from policies.fleet_checks.contracts import check_contracts, read_contracts
 from policies.fleet_checks.emergency import check_emergency, read_emergency
 from policies.fleet_checks.knobs import read_knobs
 from policies.fleet_checks.links import check_links
@@ -40,6 +41,7 @@ top_keys = (
     "services",
     "restarts",
     "knobs",
+    "contracts",
     "metrics",
     "prometheus",
     "alertmanager",
@@ -74,6 +76,7 @@ def read_fleet(text: str, file: str) -> FleetReading:
     fleet = _read(top, text)
     check_links(fleet, problems)
     check_emergency(fleet, problems)
+    check_contracts(fleet, problems)
     if problems.errors:
         return FleetReading(fleet=None, errors=problems.sorted())
     return FleetReading(fleet=fleet)
@@ -99,6 +102,7 @@ def _read(top: Table, text: str) -> Fleet:
         services=services,
         restarts=read_restarts(top),
         knobs=read_knobs(top),
+        contracts=read_contracts(top),
         metrics=read_metrics(top),
         causes=read_causes(top),
         prometheus_url=(read_url(prometheus, of_service=False) or None) if prometheus is not None else None,

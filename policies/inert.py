@@ -45,7 +45,8 @@ def reads(knob: Knob, units: Iterable[UnitFacts]) -> Reads:
     return Reads(None)
 
 
-def _one(knob: Knob, unit: UnitFacts) -> Reads:
+def _one(known: Knob, unit: UnitFacts) -> Reads:
+    knob = known.at(unit.service)
     from_log = _from_log(knob.env, unit)
     if from_log.answer is not None:
         return from_log

@@ -17,7 +17,9 @@ from policies.facts import Incarnation
 from policies.finding import Finding
 from policies.model import Model
 
-GateKind = Literal["incarnation", "port", "health", "environment", "reported", "version", "admitted", "canary"]
+GateKind = Literal[
+    "incarnation", "port", "health", "environment", "reported", "version", "contract", "admitted", "canary"
+]
 StepKind = Literal["write", "restart", "switch", "command", "prune", "drain", "admit"]
 
 
@@ -195,6 +197,16 @@ class DeployPlan(Model):
     versions: tuple[VersionAim, ...]
 
 
+class Agreement(Model):
+    """What an engine must report so that a contract holds: `then`, and `back` after an undo (None: not asked)."""
+
+    contract: str
+    instance: str
+    path: str
+    then: str
+    back: str | None
+
+
 class Estimate(Model):
     """Seconds, from recorded restarts of the same instances only. n is how many. `medians`: (service@host, seconds)."""
 
@@ -224,12 +236,13 @@ class Plan(Model):
     deploy: DeployPlan | None = None
     contents: tuple[Finding, ...] = ()  # what the new version holds, and what a rollback would go to
     rolling: tuple[Rolling, ...] = ()  # of services with more than one instance in this plan
+    agreements: tuple[Agreement, ...] = ()  # what engines that change must report
 
     @property
     def digest(self) -> str:
         """SHA-256 (hex) over everything that must be as it was when the approver looked."""
         out = {"estimate", "warnings", "load", "versions", "contents", *(() if self.deploy else ("deploy",))}
-        out |= set() if self.rolling else {"rolling"}
+        out |= {name for name in ("rolling", "agreements") if not getattr(self, name)}
         kept = self.model_dump(mode="json", exclude=out)
         for step in (*kept["steps"], *kept["undo"]):
             if step["wave"] == 1:  # spelled as plans were before there were waves: theirs stay good

@@ -36,8 +36,8 @@ LEAST_SPAN_S = 600.0
 
 def variables(fleet: Fleet, knob: Knob) -> tuple[str, ...]:
     """The environment variables to look for: the knob's own, those of the other knobs, and what tells a build."""
-    others = [other.env for other in fleet.knobs.values() if set(other.on) & set(knob.on)]
-    return tuple(dict.fromkeys((knob.env, *others, *COMMIT_VARIABLES)))
+    others = [name for other in fleet.knobs.values() if set(other.on) & set(knob.on) for name in other.variables]
+    return tuple(dict.fromkeys((*knob.variables, *others, *COMMIT_VARIABLES)))
 
 
 def scraped(fleet: Fleet, knob: Knob, units: Mapping[str, UnitFacts]) -> dict[str, Scrape]:
@@ -135,7 +135,7 @@ def _from_info(body: str) -> Context:
 def _knobs(fleet: Fleet, knob: Knob, unit: UnitFacts) -> dict[str, str]:
     """The other knobs of this service, as the main process has them; what could not be read is not told."""
     found: dict[str, str] = {}
-    for other in fleet.knobs.values():
+    for other in (one.at(unit.service) for one in fleet.knobs.values()):
         if other.name == knob.name or unit.service not in other.on:
             continue
         main = next((p for p in unit.processes if p.main and p.variable == other.env), None)

@@ -10,7 +10,7 @@ from policies.deploys.strategy import Variable
 from policies.facts import HttpAnswer, UnitFacts
 from policies.fleet import Fleet
 from policies.gates import reported
-from policies.plan import Plan, VersionAim
+from policies.plan import Agreement, Plan, VersionAim
 from policies.planning.placement import effective_now
 from policies.proof import Proof
 from policies.wrapper import wrapped
@@ -34,13 +34,20 @@ def aim_of(fleet: Fleet, plan: Plan, instance: str, *, undoing: bool) -> Aim | N
     if plan.knob is None:
         return Aim(target.variable, wanted, None)
     knob = fleet.knobs[plan.knob]
-    return Aim(knob.env, wanted, knob.reported.path if knob.reported else None)
+    return Aim(target.variable, wanted, knob.reported.path if knob.reported else None)
 
 
 def variable_of(fleet: Fleet, plan: Plan) -> Variable | None:
     """The variable that holds the version which the plan deploys; None where that is held by something else."""
     entry = fleet.services[plan.deploy.service].deploy if plan.deploy is not None else None
     return entry.strategy if entry is not None and isinstance(entry.strategy, Variable) else None
+
+
+def agreed_of(plan: Plan, instance: str, *, undoing: bool) -> list[tuple[Agreement, str]]:
+    """What contracts want an instance to report, each with the value; none where an undo leads to what nobody knows."""
+    mine = [one for one in plan.agreements if one.instance == instance]
+    wanted = [(one, one.back if undoing else one.then) for one in mine]
+    return [(one, value) for one, value in wanted if value is not None]
 
 
 def version_of(plan: Plan, instance: str, *, undoing: bool) -> VersionAim | None:

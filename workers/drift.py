@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from policies import events as e
 from policies.aftermath.version import own_version
+from policies.contracts import mismatches
 from policies.deploys.strategy import Variable
 from policies.errors import OpsError
 from policies.facts import Incarnation, UnitFacts
@@ -80,15 +81,17 @@ def fleet_drift(wiring: Wiring) -> FleetLook:
     desired = {name: desired_of(wiring.ledger, knob) for name, knob in fleet.knobs.items()}
     builds = {instance: own_version(facts) for instance, facts in units.items()}
     versions = _versions(wiring, units)
+    broken = mismatches(fleet, units)
     looks = []
     for instance, facts in units.items():
-        knobs = [knob for knob in fleet.knobs.values() if facts.service in knob.on]
+        knobs = [knob.at(facts.service) for knob in fleet.knobs.values() if facts.service in knob.on]
         values = {knob.name: value_of(knob, instance, facts, desired[knob.name]) for knob in knobs}
         left = _left(wiring.ledger, instance)
         found = [finding for name, value in values.items() for finding in _of_value(name, value)]
         found += _of_process(instance, facts, left)
         found += _of_build(fleet, instance, facts.service, builds)
         found += _of_version(fleet, instance, versions.get(instance))
+        found += [one.model_copy(update={"effect": "refuse"}) for one in broken if one.values["instance"] == instance]
         looks.append(
             InstanceLook(
                 instance=instance,
@@ -113,7 +116,7 @@ def _observed(wiring: Wiring) -> tuple[dict[str, UnitFacts], dict[str, OpsError]
             by_host[instance.split("@", 1)[1]].append(instance)
     strategies = [service.deploy.strategy for service in fleet.services.values() if service.deploy is not None]
     holding = {strategy.env for strategy in strategies if isinstance(strategy, Variable)}
-    variables = sorted({knob.env for knob in fleet.knobs.values()} | holding)
+    variables = sorted({name for knob in fleet.knobs.values() for name in knob.variables} | holding)
 
     def look(instances: Sequence[str]) -> dict[str, UnitFacts] | OpsError:
         try:

@@ -22,7 +22,7 @@ from policies.standing import differing
 from policies.undoing import is_changed, no_way_back, undone
 from workers.acts import Acts, Undecided, instance
 from workers.aftermath import Aftermath
-from workers.aims import aim_of, version_of
+from workers.aims import agreed_of, aim_of, version_of
 from workers.carrying import Stop
 from workers.drains import Drains
 from workers.floor import Floor
@@ -175,7 +175,8 @@ class Run(Watching):
         touched = self._touched(part, step)
         aim = aim_of(self.w.fleet, self.plan, instance(step), undoing=self.change.undoing)
         wanted = version_of(self.plan, instance(step), undoing=self.change.undoing)
-        for answer in self.gates.ask(step, issued, aim, touched, wanted):
+        agreed = agreed_of(self.plan, instance(step), undoing=self.change.undoing)
+        for answer in self.gates.ask(step, issued, aim, touched, wanted, agreed):
             common = {"part": part, "index": index, "instance": instance(step), "gate": answer.gate}
             if answer.verdict.answer == "pass":
                 probe = self.probing.read(answer.verdict) if part == "do" else None

@@ -11,8 +11,8 @@ from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, Ops
 from policies.events import Entry
 from policies.finding import Finding, Verdict
 from policies.fleet import Fleet, Service
-from policies.gates import environment, health, incarnation, port, reported, version
-from policies.plan import AdmitStep, RestartStep, VersionAim
+from policies.gates import contract, environment, health, incarnation, port, reported, version
+from policies.plan import AdmitStep, Agreement, RestartStep, VersionAim
 from workers.admitting import ADMIT_S, admitted
 from workers.aims import Aim, prove
 from workers.executors.answers import Failure, Waited
@@ -47,11 +47,12 @@ class Gatekeeper:
         aim: Aim | None,
         touched: Sequence[str],
         wanted: VersionAim | None = None,
+        agreed: Sequence[tuple[Agreement, str]] = (),
     ) -> Iterator[Answer]:
         """Answers of the step's gates that have not passed yet, in order; stops after the first that does not pass.
 
         touched: instances (service@host) that were restarted until now; canaries that go through one of them are asked.
-        wanted: the version.
+        wanted: the version. agreed: what contracts want reported, each with the value.
         A gate that passed before and does not hold any more is answered again.
         """
         life: Answer | None = None
@@ -63,7 +64,8 @@ class Gatekeeper:
             if answer.gate in step.gates and answer.gate not in issued.passed:
                 yield answer
         path = self.generations.behind(step, touched)
-        for answers in (self._value(step, aim, life), self._version(step, wanted, life), path):
+        value, read_back = self._value(step, aim, life), self._version(step, wanted, life)
+        for answers in (value, read_back, self._contract(step, agreed), path):
             for answer in answers:
                 if answer.verdict.answer == "pass" and answer.gate in issued.passed:
                     continue
@@ -221,6 +223,29 @@ class Gatekeeper:
             info = next((a for a in facts.http if a.id == "server_info"), None)
             verdict = reported.judge(instance, info, aim.reported_path, aim.wanted)
             yield Answer("reported", verdict, facts.incarnation)
+
+    def _contract(self, step: RestartStep, agreed: Sequence[tuple[Agreement, str]]) -> Iterator[Answer]:
+        if "contract" not in step.gates or not agreed:
+            return
+        instance = f"{step.service}@{step.host}"
+        for tries_left in reversed(range(PROOF_TRIES)):
+            self._check()
+            try:
+                facts = self._hosts.observe([instance], []).units[instance]
+            except OpsError as error:
+                if not about_host(error):
+                    raise
+                if tries_left and not isinstance(error, HostKeyRefused):
+                    time.sleep(RETRY_PAUSE_S)
+                    continue
+                yield Answer("contract", Verdict(answer="error", findings=(not_asked(step.host, error),)))
+                return
+            info = next((a for a in facts.http if a.id == "server_info"), None)
+            verdict = contract.all_of([contract.judge(one, info, value) for one, value in agreed])
+            if verdict.answer == "pass" or not tries_left:
+                break
+            time.sleep(RETRY_PAUSE_S)  # what has just begun to answer may not say everything yet
+        yield Answer("contract", verdict, facts.incarnation)
 
     def _version(self, step: RestartStep, wanted: VersionAim | None, life: Answer | None) -> Iterator[Answer]:
         if "version" not in step.gates or wanted is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from policies import events as e
 from policies.aftermath.journal import about
 from policies.applicability import Standing
+from policies.contracts import mismatches, of_knob
 from policies.errors import NotFound
 from policies.evidence import Record
 from policies.facts import UnitFacts
@@ -56,6 +57,7 @@ class KnobLook:
     values: tuple[InstanceValue, ...]
     evidence: tuple[Record, ...]
     standings: tuple[Standing, ...] = ()  # what the records are worth today, where that was asked
+    contracts: tuple[Finding, ...] = ()  # those that do not hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,9 @@ class Looks:
         proofs: list[Proof] = []
         for instance in self._instances(knob):
             facts = units[instance]
-            wanted = desired[instance] if instance in desired else effective_now(facts, knob.env).value
-            proofs.append(_with_inert(knob, facts, prove(facts, Aim(knob.env, wanted, path))))
+            variable = knob.variable(facts.service)
+            wanted = desired[instance] if instance in desired else effective_now(facts, variable).value
+            proofs.append(_with_inert(knob, facts, prove(facts, Aim(variable, wanted, path))))
         proofs = self._with_log(knob, proofs)
         health = {i: next((a.status for a in units[i].http if a.id == "health"), None) for i in self._instances(knob)}
         return VerifyLook(knob, self._w.clock(), tuple(proofs), health)
@@ -97,7 +100,7 @@ class Looks:
         lacking = [proof.instance for proof in proofs if proof.verdict != "live"]
         if not lacking:
             return proofs
-        units = self._w.hosts.observe(lacking, [knob.env], log=LogAsk(LOG_LINES)).units
+        units = self._w.hosts.observe(lacking, [*knob.variables], log=LogAsk(LOG_LINES)).units
         told = []
         for proof in proofs:
             facts = units.get(proof.instance)
@@ -147,7 +150,7 @@ class Looks:
 
     def _observe(self, knobs: tuple[Knob, ...]) -> dict[str, UnitFacts]:
         instances = list(dict.fromkeys(i for knob in knobs for i in self._instances(knob)))
-        return self._w.hosts.observe(instances, [knob.env for knob in knobs]).units
+        return self._w.hosts.observe(instances, [name for knob in knobs for name in knob.variables]).units
 
     def _look(self, knob: Knob, units: dict[str, UnitFacts], scope: str | None) -> KnobLook:
         desired = desired_of(self._w.ledger, knob)
@@ -156,7 +159,10 @@ class Looks:
             if scope is not None and scope not in {instance, *instance.split("@", 1)}:
                 continue
             values.append(value_of(knob, instance, units[instance], desired))
-        return KnobLook(knob, tuple(values), tuple(self._w.client.evidence(knob.name)))
+        contract = of_knob(self._w.fleet, knob.name)
+        broken = mismatches(self._w.fleet, units) if contract is not None and values else ()
+        mine = tuple(one for one in broken if contract is not None and one.values["contract"] == contract.name)
+        return KnobLook(knob, tuple(values), tuple(self._w.client.evidence(knob.name)), contracts=mine)
 
 
 def _with_inert(knob: Knob, facts: UnitFacts, proof: Proof) -> Proof:
@@ -164,7 +170,7 @@ def _with_inert(knob: Knob, facts: UnitFacts, proof: Proof) -> Proof:
     found = reads(knob, [facts])
     if found.answer != "no" or any(f.code == "applies.inert" for f in proof.findings):
         return proof
-    values: dict[str, str | int | float | None] = {"variable": knob.env, "why": found.why}
+    values: dict[str, str | int | float | None] = {"variable": knob.variable(facts.service), "why": found.why}
     inert = Finding(code="applies.inert", effect="warn", values=values)
     return proof.model_copy(update={"findings": (*proof.findings, inert)})
 
@@ -180,8 +186,9 @@ def desired_of(ledger: Ledger, knob: Knob) -> dict[str, str | None]:
 
 def value_of(knob: Knob, instance: str, facts: UnitFacts, desired: Mapping[str, str | None]) -> InstanceValue:
     """Desired, configured and live value of a knob on one instance."""
-    found = effective_now(facts, knob.env)
-    main = next((p for p in facts.processes if p.main and p.variable == knob.env), None)
+    variable = knob.variable(facts.service)
+    found = effective_now(facts, variable)
+    main = next((p for p in facts.processes if p.main and p.variable == variable), None)
     place = found.decided_by
     return InstanceValue(
         instance=instance,

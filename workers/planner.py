@@ -10,6 +10,7 @@ from policies import events as e
 from policies.applicability import Standing
 from policies.case import Case
 from policies.context import LoadRange
+from policies.contracts import mismatches, partners
 from policies.decision import Decision, decided
 from policies.deploys.goal import deploy_goal, entry_of
 from policies.deploys.outlook import candidates
@@ -127,7 +128,8 @@ class Planner:
             return Outcome((), None, (entry,))
         own = fleet.instances(intent.service)
         orders = entry.restarts if intent.order is None else (intent.order,)
-        touched = dict.fromkeys((*own, *(i for order in orders for i in instances_of(fleet, order))))
+        beside = partners(fleet, intent.service)  # what it has to agree with
+        touched = dict.fromkeys((*own, *beside, *(i for order in orders for i in instances_of(fleet, order))))
         variables = [entry.strategy.env] if isinstance(entry.strategy, Variable) else []
         facts = self._hosts.observe(tuple(touched), variables).units
         past = history(self._ledger, intent.service)
@@ -152,7 +154,8 @@ class Planner:
             found = goal(intent, fleet, (), {})
             return Outcome((), None, (found,) if isinstance(found, Finding) else ())
         facts = self._contexts.look(knob, log=intent.kind in GIVES)
-        live = {i: effective_now(facts[i], knob.env).value for service in knob.on for i in fleet.instances(service)}
+        everywhere = [(i, knob.variable(service)) for service in knob.on for i in fleet.instances(service)]
+        live = {i: effective_now(facts[i], variable).value for i, variable in everywhere}
         aim = goal(intent, fleet, self._history(knob.name), live)
         if isinstance(aim, Finding):
             return Outcome((), None, (aim,))
@@ -186,10 +189,11 @@ class Planner:
             return Outcome((), decision, (*refusals, *warnings))
         if not planning.plans:
             return Outcome((), decision, planning.findings, nothing_to_do=True)
-        plans = (
-            plan.model_copy(update={"load": plan_load(self._fleet, plan.services, aimed, facts)})
-            for plan in planning.plans
-        )
+        broken = mismatches(self._fleet, facts)
+        plans = []
+        for plan in planning.plans:
+            load = plan_load(self._fleet, plan.services, aimed, facts)
+            plans.append(plan.model_copy(update={"load": load, "warnings": (*broken, *plan.warnings)}))
         return Outcome(tuple(plans), decision, decision.findings)
 
     def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:

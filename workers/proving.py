@@ -52,7 +52,7 @@ def look(fleet: Fleet, hosts: Hosts, plan: Plan, entries: Iterable[e.Entry] = ()
     """
     variable = variable_of(fleet, plan)
     knob = fleet.knobs[plan.knob] if plan.knob is not None else None
-    asked = [knob.env] if knob is not None else [] if variable is None else [variable.env]
+    asked = [*knob.variables] if knob is not None else [] if variable is None else [variable.env]
     everywhere = dict.fromkeys((*plan.services, *(t.instance for t in plan.targets)))  # those left alone, too
     seen = hosts.observe(tuple(everywhere), asked)
     if plan.deploy is not None:

@@ -30,7 +30,10 @@ def standing(wiring: Wiring, plan: Plan) -> Standing | None:
     if knob is None and plan.deploy is None:
         return None
     of: Literal["value", "version"] = "version" if knob is None else "value"
-    stands = tuple(_stand(wiring, instance, None if knob is None else knob.env) for instance in instances)
+    stands = tuple(
+        _stand(wiring, instance, None if knob is None else knob.variable(instance.split("@")[0]))
+        for instance in instances
+    )
     return Standing(of=of, at=wiring.clock(), stands=stands)
 
 

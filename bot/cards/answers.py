@@ -14,7 +14,7 @@ from bot.cards.verdict import one, verdict
 from bot.cards.waiting import line_told
 from bot.commands import HelpLine
 from bot.markup import Markup, joined
-from bot.messages import say
+from bot.messages import say, sentence
 from policies.change import Change
 from policies.line import Place
 from workers.look import InstanceValue, KnobLook, VerifyLook
@@ -65,14 +65,18 @@ def listed(looks: Sequence[KnobLook]) -> Card:
         return told(say("talk.nothing-listed"))
     n = sum(map(len, values))
     head = say("talk.list-head", n=n) if n > 1 else say("talk.list-head-one")
-    mixed = [mixed_values(look) for look in looks]
+    mixed = [[*(sentence(one) for one in look.contracts), *mixed_values(look)] for look in looks]
     return listed_lines(head, [line for each, said in zip(values, mixed, strict=True) for line in (*said, *each)])
 
 
 def shown(look: KnobLook, at: float) -> Card:
     """A knob's definition, its values and its evidence."""
     knob = look.knob
-    head = [say("talk.knob", knob=knob.name, variable=knob.env, services=", ".join(knob.on), type=knob.type)]
+    head = [
+        say(
+            "talk.knob", knob=knob.name, variable=", ".join(knob.variables), services=", ".join(knob.on), type=knob.type
+        )
+    ]
     if knob.about:
         head.append(say("talk.about", about=knob.about))
     if knob.range is not None:
@@ -80,7 +84,8 @@ def shown(look: KnobLook, at: float) -> Card:
     if knob.values:
         head.append(say("talk.values", values=", ".join(knob.values)))
     head.append(say("talk.orders", orders=", ".join(knob.restarts)))
-    values = [*mixed_values(look), *(_value(knob.name, value) for value in look.values)]
+    broken = [sentence(one) for one in look.contracts]
+    values = [*broken, *mixed_values(look), *(_value(knob.name, value) for value in look.values)]
     wanted = dict.fromkeys(record.value for record in look.evidence)
     evidence = [
         line for value in wanted for line in evidence_lines(look.evidence, knob.name, value, at, look.standings)

@@ -23,6 +23,7 @@ GATES = {
     "environment": "step.gate-environment",
     "reported": "step.gate-reported",
     "version": "step.gate-version",
+    "contract": "step.gate-contract",
     "admitted": "step.gate-admitted",
     "canary": "step.gate-canary",
 }

@@ -21,6 +21,7 @@ WORDS: tuple[Word, ...] = get_args(Word)
 DETAILS = "details"
 GIVE_BACK = "reclaim"
 DISPUTE = "dispute"
+TOGETHER = "together"
 MOST_LABEL = 75
 
 
@@ -49,6 +50,21 @@ class GiveBack:
     """A click on [Restore ...]: plan the restore of what a suspicion took away."""
 
     suspicion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A click on [... on all]: plan as one change what was refused for one side."""
+
+    change: str
+
+
+Clicked = Details | GiveBack | Together
+
+
+def together(change_id: str, label: str) -> Block:
+    """[Set NAME=VALUE on all], which plans that and carries out nothing."""
+    return _button(f"{TOGETHER}.{change_id}", label, Carried(c=change_id), style="primary")
 
 
 def give_back(suspicion: Suspicion) -> Block:
@@ -108,12 +124,12 @@ def on_held(change_id: str, keep_title: str, keep_text: str, *, retry: str | Non
     return [*row, keep]
 
 
-def read(action_id: str, value: str) -> Act | Details | GiveBack | DisputeStatement | None:
+def read(action_id: str, value: str) -> Act | Clicked | DisputeStatement | None:
     """The word that a click says; None when it is no button of ours or carries nothing readable."""
     if not action_id.startswith(PREFIX):
         return None
     word = action_id.removeprefix(PREFIX).split(".", 1)[0]
-    if word not in {*WORDS, DETAILS, GIVE_BACK, DISPUTE}:
+    if word not in {*WORDS, DETAILS, GIVE_BACK, DISPUTE, TOGETHER}:
         return None
     try:
         carried = Carried.model_validate_json(value)
@@ -123,6 +139,8 @@ def read(action_id: str, value: str) -> Act | Details | GiveBack | DisputeStatem
         return Details(carried.c, carried.d)
     if word == GIVE_BACK:
         return GiveBack(carried.c)
+    if word == TOGETHER:
+        return Together(carried.c)
     if word == DISPUTE:
         return DisputeStatement(statement=carried.c)
     if word == "confirm" and (carried.o is None or carried.d is None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from bot.cards import buttons, deploys, drains, emergency
+from bot.cards import buttons, contract, deploys, drains, emergency
 from bot.cards.bar import progress
 from bot.cards.evidence import one
 from bot.cards.kit import Block, Card, actions, made, section
@@ -51,7 +51,7 @@ def _decided(story: Story, said: list[Markup]) -> Card:
 def _buttons(change: Change) -> list[Block]:
     """None on a change that has ended and asks nobody for anything."""
     if change.plan is None or change.ended:
-        return emergency.ratify_buttons(change)
+        return [*emergency.ratify_buttons(change), *contract.row(change)]
     row: list[Block] = []
     if change.state == "held":
         title, text = say("hold.keep-title", change=change.id), say("hold.keep-text")
@@ -89,7 +89,8 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
                 progress(change, story.last_at),
             ]
         case "refused":
-            return [*_found(story, e.Refused, "end.refused"), *_not_enough(story), say("end.refused-next")]
+            found = [*_found(story, e.Refused, "end.refused"), *_not_enough(story)]
+            return [*found, *contract.lines(change), say("end.refused-next")]
         case "nothing_to_do":
             return _found(story, e.NothingToDo, "end.nothing-to-do")
         case "denied":

@@ -48,7 +48,7 @@ def _check_orders(fleet: Fleet, name: str, deploy: DeployEntry, path: Path, prob
 
 def _check_variable(fleet: Fleet, name: str, strategy: Variable, path: Path, problems: Problems) -> None:
     for knob in fleet.knobs.values():
-        if strategy.env and knob.env == strategy.env and name in knob.on:
+        if strategy.env and name in knob.on and knob.variable(name) == strategy.env:
             problems.add(
                 (*path, "variable", "env"),
                 "deploy.env_taken",

@@ -7,6 +7,7 @@ from typing import Literal
 import yaml
 
 from policies.fleet import Knob, Reported
+from policies.fleet_checks.problems import listed
 from policies.fleet_checks.regex import regex
 from policies.fleet_checks.table import Table
 from policies.fleet_checks.values import Form, number
@@ -46,9 +47,11 @@ def read_knobs(top: Table) -> dict[str, Knob]:
             if len(table.reader.problems.errors) == before and kind is not None:
                 _check_limits(table, kind)
         reported = table.matching("reported", reported_form)
+        envs = _envs(table)
         knobs[entry.name] = Knob(
             name=entry.name,
-            env=table.matching("env", env_form) or "",
+            env=next(iter(envs.values()), "") if envs is not None else table.matching("env", env_form) or "",
+            envs=envs or {},
             on=table.names("on"),
             type=kind or "int",
             range=_range(table, kind),
@@ -60,6 +63,22 @@ def read_knobs(top: Table) -> dict[str, Knob]:
             reported=Reported(path=reported) if reported else None,
         )
     return knobs
+
+
+def _envs(table: Table) -> dict[str, str] | None:
+    """`env: {prefill: A, decode: B}`, what each service calls it; None where all call it the same."""
+    if not isinstance(table.nodes.get("env"), yaml.MappingNode):
+        return None
+    found = {e.name: table.reader.matching(e.path, e.node, env_form) or "" for e in table.named("env", "service")}
+    on = table.names("on")
+    if on and set(found) != set(on):
+        table.reader.problems.add(
+            table.at("env"),
+            "knob.env_services",
+            f"env names {listed(found)} and the knob is on {listed(on)}, expected a variable for each of these",
+            "write one variable for all, or one for each service of `on`",
+        )
+    return found
 
 
 def _check_limits(table: Table, kind: Kind) -> None:

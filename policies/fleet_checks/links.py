@@ -189,12 +189,13 @@ def _check_shared_variables(fleet: Fleet, problems: Problems) -> None:
     owners: dict[tuple[str, str], str] = {}
     for name, knob in fleet.knobs.items():
         for service in knob.on:
-            other = owners.setdefault((service, knob.env), name)
-            if knob.env and other != name:
+            variable = knob.variable(service)
+            other = owners.setdefault((service, variable), name)
+            if variable and other != name:
                 problems.add(
                     ("knobs", name, "env"),
                     "knob.env_taken",
-                    f"{quote(knob.env)} on {service} is already knob {quote(other)}, expected one knob a variable",
+                    f"{quote(variable)} on {service} is already knob {quote(other)}, expected one knob a variable",
                     "remove one of the two knobs",
                 )
 

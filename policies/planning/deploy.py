@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from policies.contracts import agreements
 from policies.deploys.goal import DeployGoal
 from policies.deploys.history import Deployment, good, standing_of
 from policies.deploys.outlook import candidates, outlook
@@ -15,7 +16,7 @@ from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import DeployPlan, Plan, PruneStep, Step
+from policies.plan import DeployPlan, GateKind, Plan, PruneStep, Step
 from policies.planning.availability import all_away
 from policies.planning.knob import Planning, unique, versions
 from policies.planning.mixed import mixed
@@ -112,11 +113,14 @@ def _plan(
 ) -> Plan:
     ordered = [i for stage in way.do for i in stage.instances]
     changed = {i: one for i, one in moves.items() if i in ordered}
-    do = in_turn(fleet, way.do, facts, {i: m.do for i, m in changed.items()}, {i: m.gates for i, m in changed.items()})
+    agreed = agreements(fleet, goal.service, dict.fromkeys(changed, (None, None)), facts)
+    more: tuple[GateKind, ...] = ("contract",) if agreed else ()
+    gates = {i: (*m.gates, *more) for i, m in changed.items()}
+    do = in_turn(fleet, way.do, facts, {i: m.do for i, m in changed.items()}, gates)
     undo: tuple[Step, ...] = ()
     if all(one.undo is not None for one in changed.values()) and any(one.do for one in changed.values()):
         back = {i: m.undo or () for i, m in changed.items()}
-        gates = {i: m.undo_gates for i, m in changed.items()}
+        gates = {i: (*m.undo_gates, *more) for i, m in changed.items()}
         undo = in_turn(fleet, way.undo, facts, back, gates, undoing=True)
     first = moves[goal.instances[0]]
     return Plan(
@@ -138,6 +142,7 @@ def _plan(
             manifest_sha256=first.manifest.sha256 if first.manifest is not None else None,
             versions=tuple(m.version for m in moves.values()),
         ),
+        agreements=agreed,
         contents=(*_contents(goal, seen), *_outlook(goal, history, seen)),
         rolling=way.rolling,
     )

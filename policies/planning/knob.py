@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.aftermath.version import own_version
+from policies.contracts import agreements, of_knob, one_sided
 from policies.estimate import estimate
 from policies.facts import UnitFacts
 from policies.finding import Finding
 from policies.fleet import Fleet
-from policies.plan import GateKind, Plan, Target
+from policies.plan import Agreement, GateKind, Plan, Target
 from policies.planning.availability import all_away
 from policies.planning.goal import Goal
 from policies.planning.mixed import mixed
@@ -55,10 +56,10 @@ def plan_knob(
     refusals: list[Finding] = []
     surprises: list[Finding] = []  # what is odd in the files of a unit whose place is refused
     for instance in goal.instances:
-        found = place(facts[instance], goal.knob.env, goal.value)
+        found = place(facts[instance], goal.knob.variable(facts[instance].service), goal.value)
         if isinstance(found, Finding):
             refusals.append(found)
-            surprises += effective_now(facts[instance], goal.knob.env).warnings
+            surprises += effective_now(facts[instance], goal.knob.variable(facts[instance].service)).warnings
             surprises += managed(instance, facts[instance])
         else:
             placements[instance] = found
@@ -69,6 +70,8 @@ def plan_knob(
     if again := refused(fleet, tuple(touched), facts, recorded):
         refusals += again
         surprises += preflight(fleet, tuple(touched), facts, recorded)
+    if (one := one_sided(fleet, goal.knob, goal.value, goal.instances, facts)) is not None:
+        refusals.append(one)
     if refusals:
         return Planning((), (*refusals, *surprises))
     if len(settled) == len(goal.instances):
@@ -79,12 +82,15 @@ def plan_knob(
         }
         return Planning((), (Finding(code="plan.nothing-to-do", effect="note", values=values),))
     other = {i: said for i in goal.instances if (said := _other_live(facts[i], placements[i].target))}
-    about = Changing(goal.instances, settled, other, all_away(facts, facts))
+    contract = of_knob(fleet, goal.knob.name)
+    together = contract.name if contract is not None else None
+    about = Changing(goal.instances, settled, other, all_away(facts, facts), together)
     courses = {order: course(fleet, way, about) for order, way in ways.items()}
-    now = {i: _runs(unit, goal.knob.env) for i, unit in facts.items()}
+    now = {i: _runs(unit, goal.knob.variable(unit.service)) for i, unit in facts.items()}
     warnings = tuple(f for p in placements.values() for f in p.findings)
     warnings = (*(f for said in other.values() for f in said), *warnings)
-    gates = {i: _value_gates(fleet, goal, facts[i]) for i in goal.instances}
+    agreed = _agreements(fleet, goal, placements, facts)
+    gates = {i: _value_gates(fleet, goal, facts[i], agreed) for i in goal.instances}
     backwards = {i: Placement(p.after, p.before, p.target, ()) for i, p in placements.items()}
     plans = tuple(
         Plan(
@@ -112,6 +118,7 @@ def plan_knob(
             versions=versions(ways[order], facts),
             estimate=estimate([stage.instances for stage in way.do], recorded),
             rolling=way.rolling,
+            agreements=agreed,
         )
         for order, way in courses.items()
         if isinstance(way, Course)
@@ -138,7 +145,7 @@ def _settled(facts: UnitFacts, goal: Goal, placement: Placement) -> bool:
     """The files say it, and so does the process that runs."""
     if placement.target.now != goal.value or placement.before != placement.after:
         return False
-    main = next((p for p in facts.processes if p.main and p.variable == goal.knob.env), None)
+    main = next((p for p in facts.processes if p.main and p.variable == placement.target.variable), None)
     if main is None:
         return False
     return main.answer == "absent" if goal.value is None else (main.answer, main.value) == ("present", goal.value)
@@ -166,6 +173,18 @@ def _other_live(unit: UnitFacts, target: Target) -> tuple[Finding, ...]:
     return (Finding(code="plan.live-differs", effect="warn", values=values),)
 
 
-def _value_gates(fleet: Fleet, goal: Goal, unit: UnitFacts) -> tuple[GateKind, ...]:
+def _agreements(
+    fleet: Fleet, goal: Goal, placements: Mapping[str, Placement], facts: Mapping[str, UnitFacts]
+) -> tuple[Agreement, ...]:
+    """What engines must report of a knob that is in a contract."""
+    made: list[Agreement] = []
+    for service in goal.knob.on:
+        values = {i: (goal.value, placements[i].target.now) for i in goal.instances if facts[i].service == service}
+        made += agreements(fleet, service, values, facts, goal.knob.name)
+    return tuple(made)
+
+
+def _value_gates(fleet: Fleet, goal: Goal, unit: UnitFacts, agreed: Sequence[Agreement] = ()) -> tuple[GateKind, ...]:
     reports = goal.knob.reported is not None and fleet.services[unit.service].server_info is not None
-    return ("environment", "reported") if reports else ("environment",)
+    gates: tuple[GateKind, ...] = ("environment", "reported") if reports else ("environment",)
+    return (*gates, "contract") if any(one.instance == f"{unit.service}@{unit.host}" for one in agreed) else gates

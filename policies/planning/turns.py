@@ -22,12 +22,14 @@ class Changing:
 
     changed: those that get another value or version, or have it already and are restarted with it. settled: of these,
     those that have it. odd: those that do not run what their files say. away: those out of service, and why.
+    together: the contract by which old and new must never run side by side.
     """
 
     changed: Collection[str] = ()
     settled: Collection[str] = ()
     odd: Collection[str] = ()
     away: Mapping[str, str] | None = None
+    together: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ def turn(fleet: Fleet, service: str, instances: Sequence[str], about: Changing) 
         return Turn(service, (tuple(instances),), None, changes)
     rolling = fleet.services[service].rolling
     keep = floor_of(rolling, len(everywhere))
+    if about.together is not None and changes:
+        return _at_once(service, instances, rolling, len(everywhere), about.together)
     most = min(rolling.max_unavailable, len(everywhere) - keep)
     if most < 1:
         values: dict[str, str | int | float | None] = {"service": service, "keep": keep, "replicas": len(everywhere)}
@@ -88,6 +92,17 @@ def turn(fleet: Fleet, service: str, instances: Sequence[str], about: Changing) 
         watch = CanaryWatch(instance=canary[0], why=canary[1], watch_s=rolling.watch_s, require=rolling.require)
     found = Rolling(service=service, replicas=len(everywhere), max_unavailable=most, keep=keep, canary=watch)
     return Turn(service, tuple(batches), found, changes)
+
+
+def _at_once(
+    service: str, instances: Sequence[str], rolling: RollingEntry, replicas: int, contract: str
+) -> Turn | Finding:
+    """All of them in one wave. A floor that the fleet file names is never broken for that."""
+    if rolling.keep:
+        values: dict[str, str | int | float | None] = {"service": service, "keep": rolling.keep, "replicas": replicas}
+        return Finding(code="contract.floor", effect="refuse", values=values | {"contract": contract})
+    found = Rolling(service=service, replicas=replicas, max_unavailable=replicas, keep=0)
+    return Turn(service, (tuple(instances),), found, changes=True)
 
 
 def _batch(left: Sequence[str], serving: Collection[str], keep: int, most: int) -> tuple[str, ...]:

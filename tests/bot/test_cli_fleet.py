@@ -21,7 +21,7 @@ def run(*arguments: str) -> Result:
 def test_the_example_passes() -> None:
     result = run("check", str(EXAMPLE))
     assert result.exit_code == 0
-    assert result.output.startswith("ok: fleet dsv4, 1 host, 3 services, 2 knobs, 5 rules, sha256 ")
+    assert result.output.startswith("ok: fleet dsv4, 1 host, 3 services, 3 knobs, 5 rules, sha256 ")
 
 
 def test_the_example_passes_in_json() -> None:

@@ -12,7 +12,7 @@ from policies.deploys.seen import Difference, Link, Listed, ReleasesSeen, Seen, 
 from policies.deploys.strategy import DeployEntry
 from policies.facts import UnitFacts
 from policies.finding import Finding
-from policies.fleet import Drain, Fleet
+from policies.fleet import Contract, Drain, Fleet
 from policies.intents import Deploy, DeployIntent, Rollback
 from policies.plan import CommandStep, PruneStep, RestartStep, Step, SwitchStep, WriteStep
 from policies.planning.deploy import plan_deploy
@@ -46,7 +46,8 @@ def fleet_of(case: Case) -> Fleet:
         drain = Drain.model_validate({"router": "router", "worker": "http://{address}:30001", **case["drain"]})
     more = {"deploy": entry, "rolling": rolling, "drain": drain}
     decode = plain.services["decode"].model_copy(update=more)
-    return plain.model_copy(update={"services": {**plain.services, "decode": decode}})
+    contracts = {name: Contract(name=name, reported=paths) for name, paths in case.get("contracts", {}).items()}
+    return plain.model_copy(update={"services": {**plain.services, "decode": decode}, "contracts": contracts})
 
 
 def history_of(case: Case) -> list[Deployment]:

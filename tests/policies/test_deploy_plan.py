@@ -18,7 +18,7 @@ CASES = b.golden("plans/deploys.json")
 PLANNED = [case for case in CASES if "steps" in case]
 REFUSED = [case for case in CASES if "refused" in case]
 BESIDE = {"estimate", "warnings", "load", "versions", "contents"}
-WAVED = {"rolling"}  # in the digest of a plan that has replicas
+WAVED = {"rolling", "agreements"}  # in the digest of a plan that has replicas, or contracts
 FIXED = {"kind", "gates", "effect", "word", "fleet_sha256"}
 
 

@@ -86,7 +86,9 @@ def service(found: Service) -> Document:
 
 
 def knob(found: Knob) -> Document:
-    written = kept(found, "range", "reported")
+    written = kept(found, "range", "reported", "envs")
+    if found.envs:
+        written["env"] = dict(found.envs)
     if found.range is not None:
         written["range"] = [int(end) if found.type == "int" else end for end in found.range]
     if found.reported is not None:
@@ -102,6 +104,7 @@ def write(fleet: Fleet) -> str:
         "services": {name: service(found) for name, found in fleet.services.items()},
         "restarts": {name: list(order) for name, order in fleet.restarts.items()},
         "knobs": {name: knob(found) for name, found in fleet.knobs.items()},
+        "contracts": {name: kept(contract) for name, contract in fleet.contracts.items()},
         "metrics": {name: kept(metric) for name, metric in fleet.metrics.items()},
         "causes": {name: kept(cause) for name, cause in fleet.causes.items()},
         "people": dict(fleet.people),

@@ -19,8 +19,8 @@ from tests.policies import builders as b
 from tests.policies.systemd_tree import file_text, no_file
 from tests.policies.test_decision import case_of
 
-# `deploy` and `rolling` of a plan that has them are in it
-BESIDE = {"estimate", "warnings", "load", "versions", "contents", "deploy", "rolling"}
+# `deploy`, `rolling` and `agreements` of a plan that has them are in it
+BESIDE = {"estimate", "warnings", "load", "versions", "contents", "deploy", "rolling", "agreements"}
 ENV_FILE = "/etc/sgl/common.env"
 FRAGMENT = f"[Service]\nEnvironmentFile=-{ENV_FILE}\n"
 NOTE = Finding(code="rule.may-ask", effect="allow", values={"role": "engineers", "line": 40, "none": None})
