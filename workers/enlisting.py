@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from policies import events as e
 from policies.finding import Effect, Finding
 from policies.plan import AdmitStep, DrainStep, Registration
-from policies.routers.listed import Listed, matching, same_worker
+from policies.routers.listed import Listed, is_ranked, matching, same_worker
 from policies.states.judge import IDLE_S
 from workers.executors.answers import ActRecord
 from workers.executors.releases import Act
@@ -95,6 +95,8 @@ class Enlisting:
         """Have the router send nothing there any more; gives what it knew. found: its entries now."""
         if not found:
             return self.taken_before(step, at)
+        if any(is_ranked(one.url) for one in found):
+            raise NotDone(about("hold.ranked-worker", "refuse", step, router=at.router, worker=at.worker))
         listed, deadline = found, time.monotonic() + SETTLED_S
         while listed:
             if time.monotonic() > deadline:

@@ -35,6 +35,7 @@ from workers import context
 from workers.boots import boots
 from workers.context import Contexts
 from workers.deployed import deployed, history
+from workers.foreseeing import at_routers
 from workers.hosts import Hosts
 from workers.ledger import Ledger
 from workers.states import States
@@ -180,6 +181,9 @@ class Planner:
         planning, locked = self._open(planning)
         held = (*self._held_by_others(planning), *locked)
         found = (*decision.findings, *planning.findings, *held)
+        ways = () if any(f.effect == "refuse" for f in found) else planning.plans
+        at_router = at_routers(self._fleet, self._hosts, ways)
+        found = (*found, *(f for f in at_router if f.effect == "refuse"))
         refusals = tuple(f for f in found if f.effect == "refuse" or f.code == "emergency.could")
         if not planning.plans and all(f.effect != "refuse" for f in planning.findings):
             # what changes nothing needs no evidence and no open window, only somebody who may ask
@@ -193,7 +197,7 @@ class Planner:
         plans = []
         for plan in planning.plans:
             load = plan_load(self._fleet, plan.services, aimed, facts)
-            plans.append(plan.model_copy(update={"load": load, "warnings": (*broken, *plan.warnings)}))
+            plans.append(plan.model_copy(update={"load": load, "warnings": (*broken, *plan.warnings, *at_router)}))
         return Outcome(tuple(plans), decision, decision.findings)
 
     def _open(self, planning: Planning) -> tuple[Planning, tuple[Finding, ...]]:

@@ -28,12 +28,30 @@ SENTENCES: dict[str, str] = {
     "hold.drain-over": (
         "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s}, expected none (the"
         " oldest at the router is over {older_than_s:or=an unknown number of} s; not known: {unknown:or=nothing});"
-        " nothing was restarted, look again or go back"
+        " it was not restarted, look again or go back"
     ),
     "hold.drain-unknown": (
         "{instance} is out of {routers}; after {took_s:s} it is not known whether requests are in flight there (not"
         " known: {unknown:or=nothing}; the oldest at the router is over {older_than_s:or=an unknown number of} s);"
-        " nothing was restarted, look again or go back"
+        " it was not restarted, look again or go back"
+    ),
+    "plan.last-worker": (
+        "{router} lists no healthy {kind} beside {instances}: it answers 503 to everybody while that is away"
+    ),
+    "plan.not-registered": (
+        "{instance} ({worker:code}) is not registered at {router} now, so it will not be registered there afterwards"
+    ),
+    "plan.as-registered": (
+        "{router} knows {instance} otherwise than the fleet file ({differs}); it is taken out and given back as"
+        " {router} knows it"
+    ),
+    "plan.ranked-worker": (
+        "{router} lists {instance} ({worker:code}) by its data parallel ranks, and by the id of a rank it removes"
+        " nobody, so it cannot be drained; take `drain` of the service out of the fleet file"
+    ),
+    "hold.ranked-worker": (
+        "{router} lists {worker:code} by its data parallel ranks, and by the id of a rank it removes nobody, so"
+        " {instance} cannot be drained; nothing was touched"
     ),
     "hold.not-taken-out": "{router} still lists {worker:code} although it was asked to remove it; look at the router",
     "hold.registered-again": (

@@ -12,6 +12,7 @@ What sglang-router 0.3.2 (sgl-model-gateway) does, measured with small engines o
   and without waiting for the health checks that a listed one needs to come back. One that does not answer is given up
   after about 4 s: the job is `failed` in /workers/{id}, it is in no list, and nobody tries again.
 - The same url once more fails as `already exists`; another spelling of it (a slash at the end) is a second worker.
+- With `--dp-aware` a worker is listed by its ranks (`url@0`), and a DELETE by the id of a rank removes nobody.
 - The last worker can be removed; the router then answers 503 to everybody.
 - A breaker that is open leaves `is_healthy` true; only `smg_worker_cb_state` tells (0 closed, 1 open, 2 half open, -1
   removed). It is closed in a worker that was removed and registered again.

@@ -63,7 +63,7 @@ class Listed(Model):
     @property
     def body(self) -> dict[str, JsonValue]:
         """What registers it again: everything that somebody asked for, and nothing that the worker itself says."""
-        asked: dict[str, JsonValue] = {"url": self.url.partition("@")[0] if _ranked(self.url) else self.url}
+        asked: dict[str, JsonValue] = {"url": self.url.partition("@")[0] if is_ranked(self.url) else self.url}
         asked["worker_type"] = self.kind
         if self.bootstrap_port is not None:
             asked["bootstrap_port"] = self.bootstrap_port
@@ -166,13 +166,13 @@ def _number(value: JsonValue) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _ranked(url: str) -> bool:
+def is_ranked(url: str) -> bool:
     """The url of one rank of a data parallel worker, `http://host:port@RANK`."""
     return url.rpartition("@")[2].isdigit() and "@" in url.partition("://")[2]
 
 
 def _place(url: str) -> tuple[str, int | None]:
-    text = url.partition("@")[0] if _ranked(url) else url
+    text = url.partition("@")[0] if is_ranked(url) else url
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port

@@ -13,8 +13,9 @@ from policies.facts import HttpAnswer
 from policies.finding import Finding
 from policies.gates import admitted
 from policies.metrics.samples import Scrape, read_scrape
-from policies.plan import Registration
+from policies.plan import DrainStep, Registration
 from policies.routers.breaker import breaker_of, in_flight_at
+from policies.routers.foreseen import foreseen
 from policies.routers.listed import Listed, differs, matching, read_workers, same_worker
 from policies.states.drained import judge_drained
 from tests.policies import builders as b
@@ -115,6 +116,37 @@ def test_that_a_router_counts_nothing_is_no_zero() -> None:
     assert in_flight_at(metrics, "http://127.0.0.1:56899/") == 2
     assert in_flight_at(metrics, "http://127.0.0.1:41973") is None
     assert in_flight_at(scrape('smg_worker_requests_active{worker="http://h:1"} 0\n'), "http://h:1") is None
+
+
+def drain(host: str, worker: str) -> DrainStep:
+    at = AT.model_copy(update={"worker": worker})
+    return DrainStep(host=host, service="decode", unit="decode.service", at=(at,), deadline_s=60.0, over="hold")
+
+
+def known(worker: str, **more: object) -> Listed:
+    return Listed.model_validate({"id": "a", "url": worker, "kind": "decode", "healthy": True, **more})
+
+
+def codes(listed: tuple[Listed, ...] | Finding, *steps: DrainStep) -> list[tuple[str, str]]:
+    return [(one.code, one.effect) for one in foreseen(AT, steps, listed)]
+
+
+def test_what_a_drain_will_meet_is_found_before_anything_is_touched() -> None:
+    one, other, third = (f"http://10.0.0.{n}:30001" for n in (1, 2, 3))
+    first, second = drain("gpu1", one), drain("gpu2", other)
+    everybody = (known(one), known(other), known(third))
+    assert codes(everybody, first, second) == []
+    assert codes(everybody[:2], first, second) == [("plan.last-worker", "warn")]
+    assert codes((known(one), known(other, healthy=False)), first) == [("plan.last-worker", "warn")]
+    assert codes((known(one), known(other, kind="prefill")), first) == [("plan.last-worker", "warn")]
+    assert codes((known(other), known(third)), first) == [("plan.not-registered", "warn")]
+    assert codes((known(f"{one}/"), known(third)), first) == [("plan.as-registered", "note")]
+    assert codes((known(f"{one}@0"), known(f"{one}@1"), known(third)), first) == [("plan.ranked-worker", "refuse")]
+    away, shut = (read_workers("router@gpu1", answer("", status)) for status in (None, 401))
+    assert (codes(away, first), codes(shut, first)) == (
+        [("router.no-answer", "warn")],
+        [("router.forbidden", "refuse")],
+    )
 
 
 def engine(*, at: float, running: float = 0, queued: float = 0, transfer: float = 0, http: float | None = 0) -> Scrape:

@@ -14,7 +14,7 @@ import pytest
 from policies import events as e
 from policies.errors import HostRefused
 from policies.intents import Actor
-from policies.plan import Plan
+from policies.plan import AdmitStep, DrainStep, Plan
 from policies.routers.listed import Taken
 from tests.real.drain_room import Room
 from tests.real.router_server import RealRouter, SmallEngine, until
@@ -23,6 +23,7 @@ from workers import enlisting
 from workers.admitting import admitted_now
 from workers.enlisting import NotDone
 from workers.executors.routers import remove_worker
+from workers.foreseeing import at_routers
 from workers.proving import look
 
 pytestmark = pytest.mark.real
@@ -263,17 +264,25 @@ def test_an_open_breaker_is_no_admission(room: Room, tmp_path: Path) -> None:
         router.stop()
 
 
+def test_what_a_drain_will_meet_at_the_router_is_asked_when_it_is_planned(room: Room) -> None:
+    def found(service: str, **more: str) -> list[tuple[str, str]]:
+        plan = planned(room.drain(service, 20.0, "hold", **more))
+        return [(one.code, one.effect) for one in at_routers(room.fleet, room.hosts, [plan, plan])]
+
+    assert found("decode") == []
+    assert found("prefill") == [("plan.last-worker", "warn")]
+    assert found("decode", worker="http://127.0.0.1:1") == [("plan.not-registered", "warn")]
+    assert found("decode", kind="regular") == [("plan.as-registered", "note")]
+
+
+def planned(*steps: DrainStep | AdmitStep) -> Plan:
+    nothing = dict.fromkeys(("targets", "undo", "files", "incarnations", "policy"), ())
+    fields = {"order": "decode", "fleet_sha256": "0" * 64, "knob": None, "value": None, "steps": steps}
+    return Plan.model_validate({**fields, **nothing})
+
+
 def test_the_last_proof_of_a_change_asks_the_routers_of_what_was_drained(room: Room) -> None:
-    plan = Plan.model_validate(
-        {
-            "order": "decode",
-            "fleet_sha256": "0" * 64,
-            "knob": None,
-            "value": None,
-            "steps": (room.drain("decode"), room.admit("decode")),
-            **dict.fromkeys(("targets", "undo", "files", "incarnations", "policy"), ()),
-        }
-    )
+    plan = planned(room.drain("decode"), room.admit("decode"))
     assert plan.leased == ("decode@gpu1", "router@gpu1")
 
     def proof() -> tuple[list[str], list[str]]:
