@@ -196,7 +196,7 @@ class Asides:
         pointer = self._drawn.get(subject) or self._place(subject)
         for entry in self._door.entries(subject):
             if pointer is not None and entry.seq > pointer.seq:
-                pointer = self._line(entry, told(silence_line(entry.event)), pointer, entry.at, lock)
+                pointer = self._line(entry, told(silence_line(entry)), pointer, entry.at, lock)
 
     def _statement(self, subject: str, lock: DrawingLock) -> None:
         told = Told.of(self._door.entries(subject))

@@ -18,7 +18,7 @@ from policies.model import Model
 AT_WORK: frozenset[State] = frozenset({"running", "undoing", "unknown"})
 UNKNOWN_S = 900.0  # for how long where no restarts are recorded that would tell; it is prolonged anyhow
 AUTHOR = "clawback"
-MOST_COMMENT = 500
+SAID = 300
 HOLES = ("{host}", "{address}")
 
 
@@ -122,6 +122,7 @@ def comment(fleet: Fleet, change: Change, service: str) -> str:
     asked = change.asked
     parts = [mark(fleet, change.id, service)]
     if asked is not None:
-        parts.append(f"{asked.normalised} asked by {asked.actor.name or asked.actor.id}")
-        parts += [f"ticket {asked.intent.ticket}"] if asked.intent.ticket is not None else []
-    return ", ".join(parts)[:MOST_COMMENT]
+        ticket = asked.intent.ticket
+        parts += [f"ticket {ticket}"] if ticket is not None and ticket not in asked.normalised[:SAID] else []
+        parts.append(f"{asked.normalised[:SAID]} asked by {asked.actor.name or asked.actor.id}")
+    return ", ".join(parts)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LOG = structlog.get_logger(__name__)
 RECENT = 50  # changes that may have ended during a look
-SKEW_S = 120.0  # between the clocks of two that record
+SKEW_S = 10.0  # between the clocks of two that record
 
 
 def drift_round(wiring: Wiring, look: Callable[[Wiring], FleetLook] = fleet_drift) -> list[str]:

@@ -35,7 +35,7 @@ def _suspicion(door: Client, entries: Sequence[Entry]) -> Look:
 
 
 def _silences(_: Client, entries: Sequence[Entry]) -> Look:
-    return Look({entry.seq: (told(silence_line(entry.event)),) for entry in entries})
+    return Look({entry.seq: (told(silence_line(entry)),) for entry in entries})
 
 
 def _statement(door: Client, entries: Sequence[Entry]) -> Look:

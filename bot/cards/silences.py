@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.markup import Markup
 from bot.messages import say
+from bot.times import clock
 from policies import events as e
 
 ENDED = {
@@ -15,8 +16,13 @@ ENDED = {
 FAILED = {"make": "silence.not-made", "prolong": "silence.not-prolonged", "end": "silence.not-ended"}
 
 
-def silence_line(event: e.Event) -> Markup:
-    """What was done, or that it could not be done; nothing for any other event."""
+def silence_line(entry: e.Entry) -> Markup:
+    """What was done, or that it could not be done, with when; nothing for any other event."""
+    said = _said(entry.event)
+    return Markup(f"{clock(entry.at)} {said}") if said else said
+
+
+def _said(event: e.Event) -> Markup:
     if isinstance(event, e.SilenceMade):
         return say(
             "silence.made",
