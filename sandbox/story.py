@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import ClassVar
 
 from sandbox.audit_judge import AuditJudge
@@ -18,7 +18,7 @@ from sandbox.kernel import words_of
 from sandbox.stage import ANA, BEN, KNOB_VALUE, ROLES, StageError, fetch
 from sandbox.telling import Telling
 from sandbox.truth_judge import TruthJudge
-from sandbox.witness import Witness
+from sandbox.witness import QUEUED, RUNNING, Witness, number
 
 CONCURRENCY = 53  # Source: the incident, what runs at once
 WAITING = 60  # that find no slot: more than one batch, so that a probe waits for a whole one
@@ -26,6 +26,8 @@ ORDERS = ("co-restart", "decode-only")
 SHOWN_S = 15.0  # until what was recorded stands in the channel
 TOKENS = 80  # a request, which takes 1 to 2 s
 BUSY_S = 20.0
+LOADED = f"{CONCURRENCY} requests run and others wait"
+REST_S = 30.0  # Source: every request in flight and all that waited, on a machine that is busy with other things
 WRONG_START_S = 0.5  # time enough for a wrong execution to show itself
 MADE_UP = "cold start"
 CONTESTED = "that is false: the probe queued behind live traffic"
@@ -133,7 +135,7 @@ class Story(Telling):
         if load is None:
             raise StageError("nobody can send")
         with load, Witness(self.stage) as witness:
-            self.stage.wait(lambda: self._running() >= CONCURRENCY, BUSY_S, f"{CONCURRENCY} requests run")
+            self.stage.wait(lambda: (work := self._work())[0] >= CONCURRENCY and work[1] > 0, BUSY_S, LOADED)
             self._make_up(witness)
             self._reclaim()
             self._restore(witness, load)
@@ -155,10 +157,10 @@ class Story(Telling):
     def _restore(self, witness: Witness, load: Load) -> None:
         self.tell("\n4. the real cause was elsewhere, and the knob is given back under that load")
         self.pause("plan")
-        loads = [self._running()]
+        loads, asked_at = [self._running()], time.time()
         change = self._change = self.types(ANA, f"/knob restore {KNOB}={KNOB_VALUE}")
         card = self.eyes.card(change)
-        loads.append(self._running())
+        loads += [self._running(), *(sight.running for sight in list(witness.seen) if sight.at >= asked_at)]
         for line in self.eyes.text(card).splitlines():
             self.tell(f"  | {line}")
         self.judged("plan-shown", lambda: self.judge.plan_shown(card, loads))
@@ -209,6 +211,8 @@ class Story(Telling):
         self.tell("\n6. what can be seen in the end")
         if self._load is not None:
             self._load.stop()
+            with suppress(StageError):  # what is still at work when this is over is seen by the checks
+                self.stage.wait(lambda: self._work() == (0.0, 0.0), REST_S, "decode has nothing left to do")
         with ThreadPoolExecutor(1) as aside:
             clean = aside.submit(self.audit.audit_clean)  # in processes of its own, while services are looked at
             self.judged("knob-live", lambda: self.judge.knob_live(self._given_back))
@@ -220,6 +224,9 @@ class Story(Telling):
 
     def _running(self) -> float:
         """Requests that decode says are running."""
+        return self._work()[0]
+
+    def _work(self) -> tuple[float, float]:
+        """Requests that decode says are running, and wait; none of one that does not answer."""
         _, text = fetch(self.stage.demo_fleet.url("decode", "/metrics"))
-        found = re.search(r"^sglang:num_running_reqs\{[^}]*\} ([0-9.]+)", text, re.MULTILINE)
-        return float(found[1]) if found else 0.0
+        return number(text, RUNNING) or 0.0, number(text, QUEUED) or 0.0
