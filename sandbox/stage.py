@@ -50,7 +50,7 @@ ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
         "rolling": {
             "max_unavailable": 1,
             "keep": 2,
-            "canary": {"watch": f"{CANARY_WATCH_S:g}s", "require": ["ttft_s < 5"]},
+            "canary": {"watch": f"{CANARY_WATCH_S:g}s", "require": ["ttft_s < 1"]},
         },
         "drain": {"router": "router", "kind": "decode", "deadline": "20s"},
     },

@@ -13,7 +13,7 @@ from pathlib import Path
 
 PREFIX = "ENGINE_"
 TROUBLES = ("dead", "unwell", "slow")  # ends at once; stays at 503; is well, and its steps take SLOW times as long
-SLOW = 50.0
+SLOW = 100.0
 NEVER_S = 100_000.0
 RELEASED = Path(__file__).resolve().parents[1] / "engine.json"
 
