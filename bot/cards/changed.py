@@ -10,6 +10,7 @@ from bot.markup import Markup, joined, link
 from bot.messages import say, sentence, strict
 from policies import events as e
 from policies.change import Change
+from policies.emergency import ratification
 from policies.finding import Finding
 from policies.fleet import Fleet
 from workers.changed import Changed
@@ -116,7 +117,15 @@ def _change(change: Change, address: Link) -> Markup:
     )
     ticket = change.asked.intent.ticket
     of_ticket = [say("changed.ticket", ticket=ticket)] if ticket is not None else []
-    return joined([head, *of_ticket, *approvers(change)])
+    return joined([head, *of_ticket, *approvers(change), *_ratified(change)])
+
+
+def _ratified(change: Change) -> list[Markup]:
+    """That a second person has still to answer for it, or did not."""
+    found = ratification(change)
+    if found.word == "open":
+        return [say("changed.to-be-ratified", until=found.until)]
+    return [say("changed.not-ratified")] if found.word == "lapsed" else []
 
 
 def _of_knob(change: Change, standings: Callable[[str], str | None], address: Link) -> Markup:

@@ -45,7 +45,7 @@ SENTENCES: dict[str, str] = {
         "{who} {change} overrode {what} and nobody has ratified it; that ends {until:day}, then clawback takes it back"
     ),
     "emergency.lapsed": "{who} nobody ratified in time that {change} overrode {what}: {then}",
-    "emergency.goes-back-by": "it is taken back by {undo}",
+    "emergency.goes-back-by": "{undo} was asked for, to take it back",
     "emergency.undoes": "it is held, and undone now",
     "emergency.stays": "it stays as it is and is *not ratified*: {why}",
     "emergency.open": (
@@ -53,6 +53,8 @@ SENTENCES: dict[str, str] = {
     ),
     "emergency.ratified": "emergency: ratified by {actor:who}",
     "emergency.not-ratified": "emergency: *not ratified* in time; {then}",
+    "changed.to-be-ratified": "*emergency*, to be ratified until {until:day}",
+    "changed.not-ratified": "*emergency*, *not ratified*",
     "step.ratified": "ratified by {actor:who}",
     "ratify.did-not-succeed": "{change} did not end as planned, so what is there has to be looked at by a person",
     "ratify.restart-stays": "{change} changed no value, a restart cannot be taken back",

@@ -534,3 +534,15 @@ def test_the_command_answers_in_words_and_in_json(desk: Desk, monkeypatch: pytes
     assert again.exit_code == 0
     assert "the threads agree with the ledger" in again.stdout
     assert desk.slack.bot_token not in said.output + as_json.output + again.output
+
+
+def test_a_line_that_the_channel_was_told_too_is_a_line_of_its_thread(desk: Desk) -> None:
+    override = e.Override(by="oncall", ratify_by="approvers", within_s=600.0, because="5xx", freezes=("weekend",))
+    alone = stories.confirmed(actor=stories.ana()).model_copy(update={"override": override})
+    desk.record([stories.asked(), stories.planned(), alone, stories.started()], "C-143")
+    desk.drawn_all("C-143")
+    (loud,) = [m for m in desk.slack.workspace.messages if m.broadcast]
+    assert "overrides the freeze" in loud.text
+    assert compare(desk).problems == ()
+    loud.text = loud.text.replace("weekend", "night")
+    assert codes(compare(desk, "C-143")) == ["thread.edited-line"]

@@ -175,3 +175,14 @@ def test_what_was_found_outside_is_posted_once_in_the_channel_of_the_fleet(room:
     assert len(said) == 1
     assert "<!channel>" not in said[0]
     assert rung.count("out-1") == 1
+
+
+def test_the_log_marks_what_somebody_overrode_until_it_is_ratified(room: Room) -> None:
+    override = e.Override(by="oncall", ratify_by="approvers", within_s=600.0, because="5xx", freezes=("weekend",))
+    alone = stories.confirmed(actor=stories.ana()).model_copy(update={"override": override})
+    told = [stories.asked(), stories.planned(), alone, *stories.succeeded()[3:]]
+    record(room.ledger, "C-8", told)
+    assert "emergency, to be ratified until" in room.command("/deploy log since 2h")
+    version = len(room.ledger.entries("C-8"))
+    room.ledger.append("C-8", e.Lapsed(undo="C-9", back=stories.asked().intent), expect_version=version)
+    assert "emergency, not ratified" in room.command("/deploy log since 2h")

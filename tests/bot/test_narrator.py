@@ -442,4 +442,8 @@ def test_an_emergency_is_told_to_the_channel_beside_its_thread_and_once(desk: De
     assert all("<@U0BEN>" in line for line in loud)
 
 
-LOUD = (r"confirmed co-restart alone and overrides", r"nobody has ratified it; that ends", r"taken back by C-143")
+LOUD = (
+    r"confirmed co-restart alone and overrides",
+    r"nobody has ratified it; that ends",
+    r"C-143 was asked for, to take it back",
+)
