@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies import events as e
+from policies.canaries import watches_due, watches_of
 from policies.change import Change, apply
 from policies.finding import Verdict
-from policies.plan import Plan, Step
+from policies.plan import CanaryWatch, Plan, Step
 from policies.stages import at_work, is_undone, next_step, open_gates, stage_of, stages_of, unsettled
 from tests.policies import builders as b
 from tests.policies.waves import plan
@@ -67,6 +68,9 @@ class Run:
             self.tell(e.UndoStarted(actor=b.ANA, findings=()))
             return True
         index = next_step(self.change, well=False)
+        if watches := watches_due(self.change, index):
+            self._canary(watches, answer)
+            return True
         if index is None:
             return False
         step = self.change.steps[index]
@@ -92,6 +96,16 @@ class Run:
             self.tell(e.RetryAsked(actor=b.ANA) if part == "undo" else e.UndoAsked(actor=b.ANA))
         return True
 
+    def _canary(self, watches: tuple[CanaryWatch, ...], answer: str) -> None:
+        instances = tuple(watch.instance for watch in watches)
+        if self.change.canary is None:
+            self.tell(e.CanaryStarted(until=b.NOW, readings={}))
+        elif answer == "pass":
+            self.tell(e.CanaryPassed(instances=instances, findings=()))
+        else:
+            self.tell(e.CanaryFailed(instances=instances, verdict=Verdict(answer="fail")))
+            self.tell(e.UndoStarted(actor=None, findings=()))
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
@@ -103,7 +117,11 @@ def plans(draw: st.DrawFn) -> Plan:
             wave = waves[draw(st.integers(0, len(waves) - 1))]
             wave[service] = (*wave.get(service, ()), host)
     drained = draw(st.sampled_from([(), ("decode",), ("prefill", "decode")]))
-    return plan([wave for wave in waves if wave], drained=drained)
+    kept = [wave for wave in waves if wave]
+    canary = None
+    if draw(st.booleans()) and kept[0].get("decode"):
+        canary = CanaryWatch(instance=f"decode@{kept[0]['decode'][0]}", why="", watch_s=1.0)
+    return plan(kept, drained=drained, canary=canary)
 
 
 def played(draw: st.DrawFn, of: Plan) -> list[Change]:
@@ -155,6 +173,16 @@ def test_no_stage_begins_before_every_gate_of_the_one_before_has_passed(changes:
                         continue
                     assert other in before.progress.done
                     assert open_gates(before, other) == ()
+
+
+@LIVES
+@given(histories())
+def test_no_second_wave_is_begun_before_the_first_replica_was_judged_well(changes: list[Change]) -> None:
+    for change in changes:
+        if change.plan is None or not watches_of(change.plan):
+            continue
+        later = [i for i in {*change.do.done, change.do.started} if i is not None and change.plan.steps[i].wave > 1]
+        assert not later or change.canary_passed
 
 
 @LIVES
