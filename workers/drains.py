@@ -26,8 +26,6 @@ from workers.routers import Routers, Seen
 if TYPE_CHECKING:
     from workers.wiring import Wiring
 
-Values = dict[str, str | int | float | None]
-
 
 class Drains:
     """The drains and admits of one change. Raises what `Enlisting` raises."""
@@ -71,15 +69,15 @@ class Drains:
             taken += [Taken(router=at.router, worker=at.worker, found=one) for one in found or (None,)]
             notes += _as_found(step, at, found)
         begun = self._begun.setdefault((part, index), time.monotonic() - gone_s)
-        ended = about("drain.still-out", "note", step, routers=_routers(step))
+        ended: tuple[Finding, ...] = (about("drain.still-out", "note", step, routers=_routers(step)),)
         if part == "do" or not self._list.is_out(step):
             ended = self._until_empty(step, part, begun)
         for at in step.at:
             if self._list.registered(at):
                 raise NotDone(about("hold.registered-again", "refuse", step, router=at.router, worker=at.worker))
-        return _done(step, part, index, time.time(), (ended, *notes), tuple(taken))
+        return _done(step, part, index, time.time(), (*ended, *notes), tuple(taken))
 
-    def _until_empty(self, step: DrainStep, part: e.Part, begun: float) -> Finding:
+    def _until_empty(self, step: DrainStep, part: e.Part, begun: float) -> tuple[Finding, ...]:
         """Wait until nothing is in flight, or as long as the plan allows; then it is held where the plan says so."""
         before: Scrape | None = None
         role = ROLES[step.at[0].kind] if step.at else None
@@ -92,9 +90,9 @@ class Drains:
             found = judge_drained(before, now, counts, role)
             took_s = time.monotonic() - begun
             if found.empty:
-                return about("drain.empty", "note", step, routers=routers, took_s=took_s)
+                return (about("drain.empty", "note", step, routers=routers, took_s=took_s),)
             if now is None and self._is_dead(step):
-                return about("drain.no-process", "note", step, routers=routers)
+                return (about("drain.no-process", "note", step, routers=routers),)
             if took_s >= step.deadline_s:
                 return _over(step, part, found, looks, took_s)
             before = now or before
@@ -121,19 +119,25 @@ class Drains:
         return _done(step, part, index, host_at, tuple(notes))
 
 
-def _over(step: DrainStep, part: e.Part, found: Drained, looks: list[Seen], took_s: float) -> Finding:
+def _over(step: DrainStep, part: e.Part, found: Drained, looks: list[Seen], took_s: float) -> tuple[Finding, ...]:
     """The deadline is over: how many are left, or that this is not known. An undo goes on: it brings back what failed.
 
     Raises: NotDone where the plan says to hold.
     """
-    ages = [seen.oldest_over_s for seen in looks if seen.oldest_over_s is not None]
-    unknown = ", ".join(word.replace("_", " ") for word in found.unknown) or None
-    values: Values = {"routers": _routers(step), "took_s": took_s, "left": found.left, "unknown": unknown}
-    values["older_than_s"] = max(ages, default=None)
-    known = found.left is not None
+    beside: list[Finding] = []
+    if found.unknown:
+        unknown = ", ".join(word.replace("_", " ") for word in found.unknown)
+        beside.append(about("drain.unread", "note", step, unknown=unknown))
+    ages = [(seen.oldest_over_s, at.router) for seen, at in zip(looks, step.at, strict=True) if seen.oldest_over_s]
+    if ages:
+        oldest_s, router = max(ages)
+        beside.append(about("drain.oldest", "note", step, router=router, older_than_s=oldest_s))
+    left, routers = found.left, _routers(step)
     if step.over == "hold" and part == "do":
-        raise NotDone(about("hold.drain-over" if known else "hold.drain-unknown", "refuse", step, **values))
-    return about("drain.cuts" if known else "drain.cuts-unknown", "warn", step, **values)
+        code = "hold.drain-over" if left is not None else "hold.drain-unknown"
+        raise NotDone(about(code, "refuse", step, routers=routers, took_s=took_s, left=left), *beside)
+    code = "drain.cuts" if left is not None else "drain.cuts-unknown"
+    return about(code, "warn", step, routers=routers, took_s=took_s, left=left), *beside
 
 
 def _as_found(step: Step, at: Registration, found: tuple[Listed, ...]) -> list[Finding]:

@@ -8,13 +8,13 @@ SENTENCES: dict[str, str] = {
     "drain.no-process": "{instance} is out of {routers}; it has no process, so nothing is in flight",
     "drain.cuts": (
         "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s} will be cut by the"
-        " restart (the oldest at the router is over {older_than_s:or=an unknown number of} s; not known:"
-        " {unknown:or=nothing})"
+        " restart"
     ),
+    "drain.oldest": "the oldest request at {router} is over {older_than_s:s} old, whichever worker has it",
+    "drain.unread": "not known of {instance}: {unknown}",
     "drain.cuts-unknown": (
         "{instance} is out of {routers}; after {took_s:s} it is not known how many requests are in flight there and"
-        " will be cut by the restart (not known: {unknown:or=nothing}; the oldest at the router is over"
-        " {older_than_s:or=an unknown number of} s)"
+        " will be cut by the restart"
     ),
     "drain.never-was": (
         "{instance} was not registered at {router} ({worker:code}) before the drain, so it will not be registered there"
@@ -26,14 +26,12 @@ SENTENCES: dict[str, str] = {
     "drain.away": "{instance} is out of {routers}, so it gets no requests",
     "drain.maybe-away": "{instance} may be out of its routers: its drain was begun, and how it ended is not known",
     "hold.drain-over": (
-        "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s}, expected none (the"
-        " oldest at the router is over {older_than_s:or=an unknown number of} s; not known: {unknown:or=nothing});"
-        " it was not restarted, look again or go back"
+        "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s}, expected none; it was"
+        " not restarted, look again or go back"
     ),
     "hold.drain-unknown": (
-        "{instance} is out of {routers}; after {took_s:s} it is not known whether requests are in flight there (not"
-        " known: {unknown:or=nothing}; the oldest at the router is over {older_than_s:or=an unknown number of} s);"
-        " it was not restarted, look again or go back"
+        "{instance} is out of {routers}; after {took_s:s} it is not known whether requests are in flight there; it was"
+        " not restarted, look again or go back"
     ),
     "plan.last-worker": (
         "{router} lists no healthy {kind} beside {instances}: it answers 503 to everybody while that is away"

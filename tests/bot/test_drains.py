@@ -72,18 +72,17 @@ EMPTY = finding("drain.empty", took_s=3.2)
     [
         ([EMPTY], "decode@gpu1 is out of router@gpu1, and nothing was in flight after 3.2 s"),
         (
-            [finding("drain.cuts", took_s=60.0, left=2, unknown=None, older_than_s=30.0)],
+            [finding("drain.cuts", took_s=60.0, left=2), finding("drain.oldest", router=ROUTER, older_than_s=30.0)],
             (
                 "decode@gpu1 is out of router@gpu1, and 2 requests still in flight after 60 s will be cut by the"
-                " restart (the oldest at the router is over 30 s; not known: nothing)"
+                " restart · the oldest request at router@gpu1 is over 30 s old, whichever worker has it"
             ),
         ),
         (
-            [finding("drain.cuts-unknown", took_s=60.0, left=None, unknown="metrics", older_than_s=None)],
+            [finding("drain.cuts-unknown", took_s=60.0, left=None), finding("drain.unread", unknown="metrics")],
             (
                 "decode@gpu1 is out of router@gpu1; after 60 s it is not known how many requests are in flight"
-                " there and will be cut by the restart (not known: metrics; the oldest at the router is over an"
-                " unknown number of s)"
+                " there and will be cut by the restart · not known of decode@gpu1: metrics"
             ),
         ),
         (
@@ -114,12 +113,18 @@ def test_a_registration_has_its_line_when_the_router_sends_requests_again() -> N
 
 
 def test_a_held_change_says_who_gets_no_requests() -> None:
-    held = e.Held(findings=(finding("hold.drain-over", took_s=60.0, left=2, unknown=None, older_than_s=None),))
-    shown = texts(card(story(begun(), held)))
+    over = e.Held(findings=(finding("hold.drain-over", took_s=60.0, left=2),))
+    silent = e.Held(findings=(finding("router.no-answer", router=ROUTER, error="connection refused"),))
+    out = "decode@gpu1 is out of router@gpu1, so it gets no requests"
+    shown = texts(card(story(begun(), over)))
+    assert out in shown
+    assert any("and 2 requests still in flight after 60 s, expected none" in text for text in shown)
+    assert any("[Ask again]" in text for text in shown)
+    shown = texts(card(story(begun(), silent)))
     assert any("decode@gpu1 may be out of its routers" in text for text in shown)
-    shown = texts(card(story(begun(), done(EMPTY), held)))
-    assert any(text.endswith("decode@gpu1 is out of router@gpu1, so it gets no requests") for text in shown)
-    never = texts(card(story(begun(), done(EMPTY, found=None), held)))
+    assert any("[Ask again]" in text for text in shown)
+    assert out in texts(card(story(begun(), done(EMPTY), silent)))
+    never = texts(card(story(begun(), done(EMPTY, found=None), silent)))
     assert not any("gets no requests" in text for text in never)
 
 
