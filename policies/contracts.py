@@ -91,14 +91,28 @@ def agreements(
         path = contract.reported.get(service)
         if path is None or (knob is not None and contract.knob != knob):
             continue
-        others = {v for i, v in _reported(contract, facts).items() if i.split("@")[0] != service}
-        told = others.pop() if len(others) == 1 else None
+        told = _other_side(contract, service, facts)
         for instance, (then, back) in changed.items():
             wanted, before = (then, back) if knob is not None else (told, told)
             if wanted is not None:
                 common = {"contract": contract.name, "instance": instance, "path": path}
                 made.append(Agreement.model_validate({**common, "then": wanted, "back": before}))
     return tuple(made)
+
+
+def unknown(fleet: Fleet, service: str, facts: Mapping[str, UnitFacts]) -> tuple[Finding, ...]:
+    """Contracts that a new version cannot be held against: the other side says nothing, or two things."""
+    return tuple(
+        Finding(code="contract.unknown", effect="warn", values={"contract": one.name, "service": service})
+        for one in fleet.contracts.values()
+        if service in one.reported and _other_side(one, service, facts) is None
+    )
+
+
+def _other_side(contract: Contract, service: str, facts: Mapping[str, UnitFacts]) -> str | None:
+    """What the engines of the other services report, where that is one value."""
+    found = {value for i, value in _reported(contract, facts).items() if i.split("@")[0] != service}
+    return found.pop() if len(found) == 1 else None
 
 
 def _reported(contract: Contract, facts: Mapping[str, UnitFacts]) -> dict[str, str]:

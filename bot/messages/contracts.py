@@ -13,6 +13,10 @@ SENTENCES: dict[str, str] = {
         " would be away at once, and `rolling.keep: {keep}` of the fleet file wants so many in service; lower it for"
         " this change, or move the traffic away"
     ),
+    "contract.unknown": (
+        "the contract {contract:code} cannot be checked behind this: the other side of {service:code} reports no one"
+        " value now"
+    ),
     "contract.differs-set": "the contract {contract:code} does not hold: the files give {found}",
     "contract.differs-reported": "the contract {contract:code} does not hold: the engines report {found}",
     "gate.contract.holds": (

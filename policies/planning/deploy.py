@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from policies.contracts import agreements
+from policies.contracts import agreements, unknown
 from policies.deploys.goal import DeployGoal
 from policies.deploys.history import Deployment, good, standing_of
 from policies.deploys.outlook import candidates, outlook
@@ -83,6 +83,7 @@ def plan_deploy(
                         *way.warnings,
                         *not_offered(courses),
                         *_marked(goal, history),
+                        *unknown(fleet, goal.service, facts),
                         *_only_restarted(goal, moves),
                         *(f for m in moves.values() for f in m.findings),
                         *preflight(fleet, ways[order], facts, recorded, goal.instances, states, reset=True),

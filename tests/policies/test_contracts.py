@@ -156,6 +156,12 @@ def test_the_steps_of_a_deploy_ask_for_the_contract_in_both_directions() -> None
         for step in (*plan.steps, *plan.undo):
             if isinstance(step, RestartStep):
                 assert ("contract" in step.gates) is (step.service == "decode")
+        assert "contract.unknown" not in {one.code for one in plan.warnings}
+    silent = deploy_cases.planned({"ref": "v2", "contracts": {"page-size": PATHS}})[2].plans
+    for plan in silent:
+        assert plan.agreements == ()
+        (warning,) = [one for one in plan.warnings if one.code == "contract.unknown"]
+        assert "the other side of `decode` reports no one value now" in strict(warning)
     plain = deploy_cases.planned({"ref": "v2", "units": agreed["units"]})[2].plans
     assert all("contract" not in step.gates for plan in plain for step in plan.steps)
 
