@@ -11,7 +11,7 @@ import pytest
 from policies import events as e
 from policies.change import Change
 from policies.intents import Restart
-from tests.real.stage import CAT, PYTHON, WAIT_S, Stage, lookalike
+from tests.real.stage import CAT, PYTHON, WAIT_S, Stage, lookalike, plan_of
 from tests.shared import ROOT
 from workers.execute import execute
 from workers.reaper import LOCK, sweep
@@ -50,6 +50,9 @@ def test_overlapping_changes_have_their_turn_as_they_were_approved_and_a_disjoin
     def meanwhile() -> None:
         for change in (second, third, beside):
             execute(other, change.id)
+        late = stage.ask(Restart(scope="decode"))
+        seen.append([(f.code, f.values["behind"]) for f in plan_of(late, "decode").warnings if "queue" in f.code])
+        stage.say(late, "deny")
         seen.extend(
             [
                 rung(stage),
@@ -61,6 +64,8 @@ def test_overlapping_changes_have_their_turn_as_they_were_approved_and_a_disjoin
     stage.once("step_started", None, meanwhile)
     assert stage.execute(first).state == "succeeded"
 
+    ahead = ", ".join((first.id, third.id, second.id))
+    assert seen.pop(0) == [("queue.would-wait", ahead)]
     assert seen[0] == []  # nobody is rung for a place that was told
     assert seen[1] == [(third.id, 2), (second.id, 3)]
     assert seen[2] == "succeeded"
