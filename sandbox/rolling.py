@@ -18,8 +18,7 @@ ORDER = "decode-only"
 UNABLE = "decode@gpu2"  # the one whose host cannot start the good release at first
 UNABLE_KIND = "dead-on-good"
 BY_HAND = "decode@gpu3"
-SENDERS, TOKENS = 6, 8  # short requests, so that a drain is short
-BUSY_S = 20.0
+SENDERS, TOKENS = 3, 8  # short requests, so that a drain is short
 SHOWN_S = 15.0
 
 

@@ -43,8 +43,8 @@ REAL_BOOT_S = {"prefill": 68.0, "decode": 72.0, "router": 2.0}
 REAL_DRAIN_S = 3.0
 REAL_BAKE_S = 60.0
 # how the replicas are taken in turn: one first, watched, and judged by what is measured on it
-CANARY_WATCH_S = 1.5
-ROLLING_SLICE = "3s"  # a crash loop is told at the end of a long poll
+CANARY_WATCH_S = 1.0
+ROLLING_SLICE = "2s"  # a crash loop is told at the end of a long poll
 ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
     "decode": {
         "rolling": {

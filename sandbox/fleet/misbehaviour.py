@@ -50,7 +50,7 @@ StartLimitBurst=3""",
     "slow-prefill": ("", "Environment=ENGINE_LATE=prefill ENGINE_LATE_S=3"),
     # one host cannot have a release that the others can; the limit is reached by none of these
     **{
-        f"{trouble}-on-good": ("", f"Environment=ENGINE_TROUBLE={trouble} ENGINE_TROUBLE_WITH={GOOD}")
+        f"{trouble}-on-good": ("", f"Environment=ENGINE_TROUBLE={trouble} ENGINE_TROUBLE_WITH={GOOD}\nRestartSec=0.5")
         for trouble in ("dead", "unwell", "slow")
     },
     "late-prefill": ("", f"Environment=ENGINE_LATE=prefill ENGINE_LATE_S={NEVER_S}"),
