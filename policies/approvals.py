@@ -22,6 +22,7 @@ ASK_AGAIN = frozenset(
         "hold.host-refused",
         "hold.drain-over",
         "hold.drain-unknown",
+        "hold.router-unreached",
         "hold.not-taken-out",
         "hold.registered-again",
         "hold.not-listed",

@@ -142,6 +142,7 @@ class Acts:
 
     def _patiently(self, step: Step, attempt: Callable[[], T], lost: Callable[[HostAnswerLost], None]) -> T:
         """Try again while the host is away, busy or its answers are lost; then a person is asked."""
+        said = ""
         for pause_s in (0.0, *ASK_AGAIN_S):
             time.sleep(pause_s)
             self._lease.check()
@@ -154,11 +155,15 @@ class Acts:
             except HostRefused as error:
                 if error.code != "busy":
                     raise self._refusal(step, error) from error
-            except HostUnreachable:
-                continue  # nothing was sent: trying again is safe
+            except HostUnreachable as error:
+                said = error.message  # nothing was sent: trying again is safe
             except HostAnswerLost as error:
+                said = error.message
                 lost(error)
         silent: dict[str, str | int | float | None] = {"instance": instance(step), "host": step.host}
+        if isinstance(step, (DrainStep, AdmitStep)):  # its own host or that of a router
+            values: dict[str, str | int | float | None] = {"instance": instance(step), "error": said}
+            raise Undecided(Finding(code="hold.router-unreached", effect="refuse", values=values))
         raise Undecided(Finding(code="hold.host-silent", effect="refuse", values=silent))
 
     def _send(self, step: Step, part: e.Part, index: int) -> e.StepDone:

@@ -51,6 +51,10 @@ SENTENCES: dict[str, str] = {
         "{router} lists {worker:code} by its data parallel ranks, and by the id of a rank it removes nobody, so"
         " {instance} cannot be drained; nothing was touched"
     ),
+    "hold.router-unreached": (
+        "how {instance} stands at its routers is unknown: {error:or=a host gave no answer}; look at the hosts, then ask"
+        " again"
+    ),
     "hold.not-taken-out": "{router} still lists {worker:code} although it was asked to remove it; look at the router",
     "hold.registered-again": (
         "somebody registered {worker:code} at {router} again while {instance} was drained; find out who, then look"

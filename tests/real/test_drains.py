@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from policies import events as e
-from policies.errors import HostRefused
+from policies.errors import HostRefused, HostUnreachable
 from policies.intents import Actor
 from policies.plan import AdmitStep, DrainStep, Plan
 from policies.routers.listed import Taken
-from tests.real.drain_room import Room
+from tests.real.drain_room import Room, Turn
 from tests.real.router_server import RealRouter, SmallEngine, until
 from tests.workers.lab_host import lab_host
 from workers import enlisting
+from workers.acts import Acts, Undecided
 from workers.admitting import admitted_now
 from workers.enlisting import NotDone
 from workers.executors.routers import remove_worker
@@ -308,3 +309,19 @@ def test_a_successor_has_what_is_left_of_the_deadline_and_a_person_who_asks_agai
     assert successor.out_for_s(room.at("other")[0], "do-0", now) == 0.0
     room.tell(e.RetryAsked(actor=Actor(id="U1", roles=())))
     assert successor.out_for_s(at, "do-0", now) == 0.0
+
+
+def test_a_host_of_a_router_that_cannot_be_reached_is_the_one_that_is_named(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise HostUnreachable("host 'gpu9' cannot be reached", hint="")
+
+    monkeypatch.setattr("workers.acts.ASK_AGAIN_S", (0.0, 0.0))
+    monkeypatch.setattr("workers.drains.Drains.do", away)
+    lease = Turn(dict.fromkeys(("decode@gpu1", "router@gpu1"), 1))
+    acts = Acts(room.hosts, lease, "C-1", lease.tokens, lambda _: None, room.worker())  # type: ignore[arg-type]  # as much of a lease as it needs
+    with pytest.raises(Undecided) as held:
+        acts.do(room.drain("decode"), "do", 0, again=False)
+    (finding,) = held.value.findings
+    assert (finding.code, finding.values["error"]) == ("hold.router-unreached", "host 'gpu9' cannot be reached")
