@@ -17,6 +17,7 @@ from policies.errors import StoreUnavailable
 from policies.finding import Finding, Verdict
 from policies.gates.canary import PASSED
 from policies.intents import StateCause, Where
+from policies.metrics.samples import Scrape
 from policies.probe import Probe, probe
 from policies.statement import Statement, Times
 from workers.generations import Generations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LOG = structlog.get_logger(__name__)
 AROUND_S = 2.0  # a reading so far away from a probe is still of it
+LATE_S = 10.0  # and so is the look that was begun when it came back, which a busy engine may answer as late as this
 BEFORE_S = 600.0  # what a slow probe is compared with: the time before the change began
 LOOKS = 3
 
@@ -87,7 +89,8 @@ class Probing:
 
     def _state(self, change: Change, found: Probe, key: str) -> None:
         measuring = self._w.measuring
-        effect = Times(start=found.at - found.took_s, end=found.at + AROUND_S)
+        read_at = max((c.time for c in found.load), default=found.at)
+        effect = Times(start=found.at - found.took_s, end=max(found.at + AROUND_S, read_at))
         began = min(effect.start, change.started_at) - 1.0
         knob = self._w.fleet.knobs.get(change.plan.knob or "") if change.plan is not None else None
         services = knob.on if knob is not None else (found.service,)
@@ -106,26 +109,32 @@ class Probing:
         self._w.looks.truth.record(statement)
 
     def _load(self, times: Times) -> tuple[Citation, ...]:
-        self._scrape()
+        seen = [at for at in self._scrape() if at <= times.end + LATE_S]
+        looked = Times(start=times.start, end=max([times.end, *seen]))
         try:
             measuring = self._w.measuring
-            return measuring.load(measuring.window(times, (), ()))
+            return measuring.load(measuring.window(looked, (), ()))
         except StoreUnavailable:
             raise
         except Exception:
             LOG.exception("the load of a probe is not measured")
             return ()
 
-    def _scrape(self) -> None:
+    def _scrape(self) -> list[float]:
+        """Look at everything; when each look was answered, by the clocks of the hosts."""
+        seen: list[float] = []
         try:
             instances = self._w.measuring.instances(self._w.fleet.services)
             for _ in range(LOOKS):  # an engine under load may answer late, and half a fleet is no reading
-                if not any(isinstance(answer, Finding) for answer in self._w.metrics.take(instances).values()):
-                    return
+                answers = self._w.metrics.take(instances).values()
+                seen += [answer.at for answer in answers if isinstance(answer, Scrape)]
+                if not any(isinstance(answer, Finding) for answer in answers):
+                    break
         except StoreUnavailable:
             raise
         except Exception:
             LOG.exception("a probe's moment is not scraped")
+        return seen
 
 
 PROBING = (e.GatePassed, e.Probed)

@@ -14,6 +14,7 @@ from policies import events as e
 from policies.finding import Finding, Verdict
 from policies.fleet import Canary, Service
 from policies.gates import failed, passed
+from policies.metrics.samples import Scrape
 from tests.bot import stories
 from tests.bot.suspected import record
 from tests.conftest import Store
@@ -104,6 +105,24 @@ def test_a_probe_is_read_with_the_load_of_its_moment_and_what_is_usual(room: Roo
     for part in ("took 17.9 s", "usual is 0.1 s (median, n=3 recorded)", "running_reqs=53 requests", "queue_reqs=11"):
         assert part in said
     assert said.endswith("cause: not established")
+
+
+def test_a_look_that_a_busy_engine_answers_late_is_still_of_the_probe(room: Room) -> None:
+    room.idle_before()
+    room.world.wait(60)
+    room.busy()
+    at_once = room.world.metrics.take
+
+    def late(instances: Sequence[str]) -> dict[str, Scrape | Finding]:
+        room.world.wait(4.0)
+        return at_once(instances)
+
+    room.world.metrics.take = late  # type: ignore[method-assign]  # a slow engine
+    room.append(room.probe(17.9))
+    room.probing.state_slow(room.world.ledger.load("C-9"))
+    said = "\n".join(statement_lines(told(room.world.ledger, "st-1")))
+    assert "*queued-behind-load*" in said
+    assert "running_reqs=53 requests, queue_reqs=11 requests" in said
 
 
 def test_a_quick_probe_says_nothing_of_causes_and_still_has_its_load(room: Room) -> None:
