@@ -164,9 +164,9 @@ def _undo_started(story: Story) -> Markup | None:
         return None
     if event.actor is not None:
         by = say("step.undo-started-by" if _undoes(story) else "step.stopped-by", actor=event.actor.id)
-        return joined([by, *rolling.brought_back(story.change)])
+        return joined([by, *mixed_now(story.change), *rolling.brought_back(story.change)])
     why = say("step.undo-started", why=_gate_named(story, event.findings) or reasons(event.findings))
-    return joined([why, *rolling.brought_back(story.change)])
+    return joined([why, *mixed_now(story.change), *rolling.brought_back(story.change)])
 
 
 def _undo_asked(story: Story) -> Markup | None:

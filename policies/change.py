@@ -234,8 +234,9 @@ def _details(change: Change, event: e.Event, at: float) -> Change:
     if isinstance(event, e.AbortAsked):
         return replace(change, abort=event.actor)
     if isinstance(event, (e.UndoStarted, e.UndoAsked)):
-        reason = event if isinstance(event, e.UndoStarted) else change.undo_reason
-        return replace(change, undoing=True, undo_reason=reason, failed_gate=None, canary_failed=None, standing=None)
+        started = event if isinstance(event, e.UndoStarted) else None
+        change = replace(change, undo_reason=started or change.undo_reason, failed_gate=None, canary_failed=None)
+        return replace(change, undoing=True, standing=None if started is None else started.standing)
     if isinstance(event, e.RetryAsked):
         again = replace(change, failed_gate=None, canary_failed=None, standing=None)
         return again if change.canary_passed else replace(again, canary=None)  # watched anew

@@ -133,7 +133,7 @@ class Run(Watching):
         if unsettled(self.change) is None:
             if (stays := no_way_back(self.change)) is not None:
                 raise self.hold(stays)
-            self.record(e.UndoStarted(actor=self.change.abort, findings=()))
+            self.record(e.UndoStarted(actor=self.change.abort, findings=(), standing=self.standing()))
 
     def _step(self, index: int) -> None:
         """Do the step or, where it is done, ask its gates."""

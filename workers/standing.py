@@ -1,4 +1,4 @@
-"""Reads what each replica has when a change stops or ends: one instance after the other, whoever of them is away."""
+"""Reads what each replica has when a change stops or ends: hosts at once, and whoever of them is away."""
 
 from __future__ import annotations
 

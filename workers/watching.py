@@ -36,7 +36,8 @@ class Watching(Carrying):
     def answer(self, verdict: Verdict, part: e.Part, *, changed: bool) -> None:
         """What follows from a gate or a canary that did not pass."""
         if undoes_itself(self.change, part, verdict.answer, verdict.findings, changed=changed):
-            self.record(e.UndoStarted(actor=self.change.abort, findings=verdict.findings))
+            actor, stands = self.change.abort, self.standing()
+            self.record(e.UndoStarted(actor=actor, findings=verdict.findings, standing=stands))
             return
         raise self.hold(*verdict.findings)
 

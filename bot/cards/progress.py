@@ -76,7 +76,8 @@ def _state_lines(story: Story, state: State) -> list[Markup]:
             waiting = waiting_lines(change) or [say("card.waiting-for-worker")]
             return [decided_by(change), *aborting, *waiting]
         case "running" | "undoing":
-            return [decided_by(change), *aborting, *_why_undone(change), progress(change, story.last_at)]
+            why = [*_why_undone(change), *mixed_now(change)]
+            return [decided_by(change), *aborting, *why, progress(change, story.last_at)]
         case "unknown":
             return [decided_by(change), *_found(story, e.Unknown, "step.unknown"), progress(change, story.last_at)]
         case "held":

@@ -19,6 +19,7 @@ class UndoStarted(Model):
     kind: Literal["undo_started"] = "undo_started"
     actor: Actor | None
     findings: tuple[Finding, ...]
+    standing: Standing | None = None  # what each replica has, where a service has several
 
 
 class AbortAsked(Model):

@@ -26,6 +26,18 @@ PLAN = plan(
 )
 
 
+MIXED = Standing(
+    of="value",
+    at=b.NOW,
+    stands=(
+        Stand(instance="decode@gpu1", word="has", value="512"),
+        Stand(instance="decode@gpu2", word="unset"),
+        Stand(instance="decode@gpu3", word="unknown", why="gpu3 does not answer"),
+    ),
+)
+SAID = "mixed: `512` on decode@gpu1; unset on decode@gpu2; not known on decode@gpu3 (gpu3 does not answer) (read "
+
+
 def story(run: Run, of: Plan = PLAN) -> Story:
     events = (*opening(of), *run.events)
     return Story.of(
@@ -97,10 +109,10 @@ def test_an_undo_names_the_instances_that_it_brings_back_and_each_of_its_waves()
     judged(run, window(ttft_s=(0.8,)))
     for _ in range(3):  # both writes and the restart of gpu2
         run.turn()
-    run.tell(e.UndoStarted(actor=b.ANA, findings=()))
-    assert thread(run)[-1] == (
-        "undoing, as <@U0ANA> asked · brought back: decode@gpu2, decode@gpu3, prefill@gpu1, decode@gpu1"
-    )
+    run.tell(e.UndoStarted(actor=b.ANA, findings=(), standing=MIXED))
+    assert thread(run)[-1].startswith(f"undoing, as <@U0ANA> asked · {SAID}")
+    assert thread(run)[-1].endswith(" · brought back: decode@gpu2, decode@gpu3, prefill@gpu1, decode@gpu1")
+    assert SAID in str(card(story(run)))
     while run.turn():
         pass
     said = thread(run)
@@ -123,18 +135,6 @@ def test_the_bar_counts_every_step_with_its_gates_and_says_which_wave_and_which_
     assert "▰▰▰▰▰▱▱▱ step 6 of 8: decode@gpu2 restart, waiting for health since" in said
     assert "wave 2 of 2: decode@gpu2 + decode@gpu3 → router@gpu1" in said
     assert "decode@gpu2 restart" in str(card(story(run)))
-
-
-MIXED = Standing(
-    of="value",
-    at=b.NOW,
-    stands=(
-        Stand(instance="decode@gpu1", word="has", value="512"),
-        Stand(instance="decode@gpu2", word="unset"),
-        Stand(instance="decode@gpu3", word="unknown", why="gpu3 does not answer"),
-    ),
-)
-SAID = "mixed: `512` on decode@gpu1; unset on decode@gpu2; not known on decode@gpu3 (gpu3 does not answer) (read "
 
 
 def test_a_hold_says_which_instance_has_what_and_so_does_keep_with_the_way_back() -> None:

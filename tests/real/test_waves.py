@@ -216,6 +216,9 @@ def test_a_replica_that_fails_in_the_second_wave_has_every_replica_that_was_touc
     failed = replicas.last(change, e.GateFailed)
     assert (failed.instance, failed.part) == ("decode@gpu3", "do")
     assert replicas.knobs() == ("512", "512", "512")
+    begun = replicas.last(change, e.UndoStarted).standing
+    assert begun is not None
+    assert [(one.word, one.value) for one in begun.stands] == [("unset", None), ("unset", None), ("down", None)]
     undone = [x for x in replicas.told(change) if x.startswith(("undo write", "undo restart"))]
     assert undone == [
         "undo write decode@gpu2",
