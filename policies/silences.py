@@ -42,12 +42,14 @@ class Standing:
 class Silenced:
     """What is recorded of a change's silences: those that stand, by service, and what it was said that it failed.
 
-    given_up: services whose silence somebody else ended: their word holds until the change has ended.
+    given_up: services whose silence was ended at the Alertmanager: that word holds until the change has ended.
+    made: services of which one was recorded.
     """
 
     standing: Mapping[str, Standing] = field(default_factory=dict)
     failed: frozenset[str] = frozenset()
     given_up: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
 
 
 def silences_id(change_id: str) -> str:
@@ -60,22 +62,29 @@ def recorded(entries: Iterable[e.Entry]) -> Silenced:
     standing: dict[str, Standing] = {}
     failed: set[str] = set()
     given_up: set[str] = set()
+    made: set[str] = set()
     for entry in entries:
         event = entry.event
         if isinstance(event, (e.SilenceMade, e.SilenceProlonged)):
             standing[event.service] = Standing(event.silence, event.until)
+            made.add(event.service)
         elif isinstance(event, e.SilenceEnded):
             standing.pop(event.service, None)
             if event.why == "gone":
                 given_up.add(event.service)
         elif isinstance(event, e.SilenceFailed):
             failed.add(event.doing)
-    return Silenced(standing, frozenset(failed), frozenset(given_up))
+    return Silenced(standing, frozenset(failed), frozenset(given_up), frozenset(made))
 
 
 def wanted(change: Change, fleet: Fleet) -> tuple[str, ...]:
     """The services whose alerts are to be silenced at this moment, as far as the fleet file says how."""
-    if change.state not in AT_WORK or change.plan is None or fleet.alertmanager is None:
+    return told_of(change, fleet) if change.state in AT_WORK else ()
+
+
+def told_of(change: Change, fleet: Fleet) -> tuple[str, ...]:
+    """The services of a change of which the fleet file says how their alerts are known."""
+    if change.plan is None or fleet.alertmanager is None:
         return ()
     touched = dict.fromkeys(instance.partition("@")[0] for instance in change.plan.services)
     return tuple(service for service in touched if service in fleet.alertmanager.match)

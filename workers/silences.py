@@ -26,6 +26,7 @@ from policies.silences import (
     matchers,
     recorded,
     silences_id,
+    told_of,
     until,
     wanted,
 )
@@ -36,6 +37,7 @@ from workers.store import translated
 
 LOG = structlog.get_logger(__name__)
 OPEN = "clawback:silenced"  # changes that may have a silence; one that is forgotten here ends by itself
+FORGET_S = 86_400.0  # what was left at an Alertmanager that never answers has ended by itself
 AGAIN_S = 5.0  # before an Alertmanager that did not answer is asked again
 
 
@@ -86,9 +88,28 @@ class Silences:
         self._try(change, "make", missing, lambda service: self._make(change, service))
         self._try(change, "prolong", short, lambda service: self._prolong(change, service, now_standing[service]))
         self._try(change, "end", tuple(over), lambda service: self._end(change, service, over[service]), over)
-        if not services and not self._recorded(change).standing:
+        if not services and not self._recorded(change).standing and self._left_nothing(change):
             with translated():
                 self._redis.srem(OPEN, change.id)
+
+    def _left_nothing(self, change: Change) -> bool:
+        """Take away what was made and never recorded, by a keeper that ended or of which the answer was lost.
+
+        False while that cannot be asked.
+        """
+        seen = self._recorded(change)
+        unsure = [s for s in told_of(change, self._fleet) if s not in seen.made or "make" in seen.failed]
+        try:
+            for service in unsure:
+                there = self._server.find(mark(self._fleet, change.id, service))
+                if there is not None:
+                    self._server.end(there.id)
+                    self._ended(change, service, Standing(there.id, self._clock()), "ended")
+        except AlertmanagerFailed as error:
+            self._not_before = self._clock() + AGAIN_S
+            LOG.info("the alertmanager was not asked for what is left", change=change.id, why=error.message)
+            return change.ended_at is not None and self._clock() - change.ended_at > FORGET_S
+        return True
 
     def _try(
         self,
@@ -124,27 +145,30 @@ class Silences:
 
     def _prolong(self, change: Change, service: str, standing: Standing) -> None:
         there = self._ours(change, service, standing)
-        if there is None:
-            self._ended(change, service, standing, "over" if standing.until <= self._clock() else "gone")
+        if not isinstance(there, Silence):
+            self._ended(change, service, standing, there)
             return
         ends = until(change, self._fleet, self._clock())
         silence = self._server.prolong(there, ends)
         self._record(change, e.SilenceProlonged(service=service, silence=silence, until=ends))
 
     def _end(self, change: Change, service: str, standing: Standing) -> None:
-        if standing.until <= self._clock():
-            self._ended(change, service, standing, "over")
-        elif self._ours(change, service, standing) is None:
-            self._ended(change, service, standing, "gone")
-        else:
-            self._server.end(standing.silence)
-            self._ended(change, service, standing, "held" if change.state == "held" else "ended")
+        # one whose time is over needs no answer of a server that may be away
+        there: Silence | Why = "over" if standing.until <= self._clock() else self._ours(change, service, standing)
+        if not isinstance(there, Silence):
+            self._ended(change, service, standing, there)
+            return
+        self._server.end(there.id)
+        self._ended(change, service, standing, "held" if change.state == "held" else "ended")
 
-    def _ours(self, change: Change, service: str, standing: Standing) -> Silence | None:
-        """The silence as it is there; None where it is over, or no longer what this program made."""
+    def _ours(self, change: Change, service: str, standing: Standing) -> Silence | Why:
+        """The silence as it is there; or why it is none that this program may touch any more."""
         found = self._server.get(standing.silence)
-        ours = found is not None and found.state in ALIVE and found.is_ours(mark(self._fleet, change.id, service))
-        return found if ours else None
+        if found is not None and found.state in ALIVE and found.is_ours(mark(self._fleet, change.id, service)):
+            return found
+        if standing.until <= self._clock():
+            return "over"
+        return "lost" if found is None else "gone"
 
     def _ended(self, change: Change, service: str, standing: Standing, why: Why) -> None:
         self._record(change, e.SilenceEnded(service=service, silence=standing.silence, why=why))

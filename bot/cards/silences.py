@@ -11,6 +11,7 @@ ENDED = {
     "ended": "silence.ended",
     "held": "silence.ended-held",
     "gone": "silence.gone",
+    "lost": "silence.lost",
     "over": "silence.over",
 }
 FAILED = {"make": "silence.not-made", "prolong": "silence.not-prolonged", "end": "silence.not-ended"}

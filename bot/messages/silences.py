@@ -9,7 +9,11 @@ SENTENCES: dict[str, str] = {
     "silence.ended-held": (
         "alerts of {service} are heard again: the change is held and waits for a person (silence {silence:code} ended)"
     ),
-    "silence.gone": ("somebody else ended the silence {silence:code} of {service}; none is made again for this change"),
+    "silence.gone": (
+        "the silence {silence:code} of {service} was ended at the Alertmanager before its time; none is made again for"
+        " this change"
+    ),
+    "silence.lost": "the Alertmanager no longer knows the silence {silence:code} of {service}",
     "silence.over": "the silence {silence:code} of {service} is over, its time ran out",
     "silence.not-made": "alerts of {services} are not silenced, the Alertmanager did not do it: {error}; work goes on",
     "silence.not-prolonged": (

@@ -7,7 +7,7 @@ from typing import Literal
 from policies.model import Model
 
 Doing = Literal["make", "prolong", "end"]
-Why = Literal["ended", "held", "gone", "over"]
+Why = Literal["ended", "held", "gone", "lost", "over"]
 
 
 class SilenceMade(Model):
@@ -30,7 +30,8 @@ class SilenceProlonged(Model):
 
 
 class SilenceEnded(Model):
-    """No longer. why: the change has ended or is held; somebody else ended it; its time was over."""
+    """No longer. why: the change has ended or is held; it was ended
+    there before its time (gone); the Alertmanager no longer knows it (lost); its time was over."""
 
     kind: Literal["silence_ended"] = "silence_ended"
     service: str

@@ -81,6 +81,14 @@ class Room:
         return [one for one in self.server.silences() if self.change in str(one["comment"])]
 
 
+class Broken(Ledger):
+    """Its process ends before it writes."""
+
+    def append(self, subject: str, event: e.Event, *, expect_version: int, nonce: str | None = None) -> e.Entry:
+        """Nothing is written."""
+        raise StoreUnavailable("gone", hint="")
+
+
 @pytest.fixture
 def room(store: Store, server: AlertmanagerServer) -> Room:
     return Room(store, server)
@@ -130,10 +138,6 @@ def test_alerts_of_a_change_are_silenced_from_its_start_to_its_end_and_no_others
 def test_a_keeper_that_ended_between_the_silence_and_its_record_leaves_one_that_the_next_one_takes_over(
     room: Room,
 ) -> None:
-    class Broken(Ledger):
-        def append(self, subject: str, event: e.Event, *, expect_version: int, nonce: str | None = None) -> e.Entry:
-            raise StoreUnavailable("gone", hint="")
-
     room.begin()
     with pytest.raises(StoreUnavailable):
         room.keeper(Broken(room.redis, room.clock)).round()
@@ -143,6 +147,18 @@ def test_a_keeper_that_ended_between_the_silence_and_its_record_leaves_one_that_
     (made,) = room.told()
     assert isinstance(made, e.SilenceMade)
     assert [one["id"] for one in room.ours()] == [made.silence] == [left["id"]]
+
+
+def test_what_was_made_and_never_recorded_is_ended_when_the_change_is_over(room: Room) -> None:
+    room.begin()
+    with pytest.raises(StoreUnavailable):
+        room.keeper(Broken(room.redis, room.clock)).round()
+    (left,) = room.ours()
+    room.record(e.Succeeded(knob="TARGET_CTAS", order="decode-only", was={}, now={}, took_s=1.0))
+    room.keeper().round()
+    assert room.ours() == []
+    assert room.told() == [e.SilenceEnded(service="decode", silence=str(left["id"]), why="ended")]
+    assert room.redis.scard("clawback:silenced") == 0
 
 
 def test_while_it_works_the_silence_is_prolonged_and_on_hold_it_ends_until_work_goes_on(room: Room) -> None:
@@ -180,6 +196,19 @@ def test_who_ends_our_silence_has_the_last_word_for_this_change(room: Room) -> N
         keeper.round()
     assert [getattr(event, "why", None) for event in room.told()] == [None, "gone"]
     assert room.ours() == []
+
+
+def test_a_silence_that_the_alertmanager_has_forgotten_is_made_again_and_nobody_is_blamed(room: Room) -> None:
+    room.begin()
+    unknown = "00000000-0000-4000-8000-000000000000"
+    before = e.SilenceMade(service="decode", silence=unknown, until=room.clock() + 20.0, matchers=())
+    room.ledger.append(silences_id(room.change), before, expect_version=0)
+    for _ in range(2):
+        room.keeper().round()
+    lost, made = room.told()[1:]
+    assert lost == e.SilenceEnded(service="decode", silence=unknown, why="lost")
+    assert isinstance(made, e.SilenceMade)
+    assert [one["id"] for one in room.ours()] == [made.silence]
 
 
 def test_an_alertmanager_that_does_not_answer_is_told_once_and_silences_when_it_is_back(room: Room) -> None:
