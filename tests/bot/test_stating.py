@@ -24,11 +24,13 @@ from tests.bot.desks import desk
 from tests.bot.suspected import record, reverted
 from tests.bot.test_hearing import FakeLooks
 from tests.conftest import Store
-from tests.workers.truths import World, fleet, texts
+from tests.workers.going import BAD, GOOD, Going
+from tests.workers.truths import fleet, texts
 from workers.audit import Copies
 from workers.blaming import blame
 from workers.drawn import Drawn, Pointer
 from workers.inbox import Inbox
+from workers.remeasure import Remeasure
 from workers.truth import Truth
 
 
@@ -44,7 +46,7 @@ class Looks(FakeLooks):
         return self.judge
 
 
-class Chat(World):
+class Chat(Going):
     """People on the local Slack, a worker that hears and a narrator that draws."""
 
     def __init__(self, store: Store, slack: SlackSandbox) -> None:
@@ -361,3 +363,48 @@ def test_a_statement_survives_the_ledger_with_its_person(chat: Chat) -> None:
     assert entry.event.statement.actor.id == "U0ANA"
     assert entry.event.statement.where.channel == "C0PERF"
     assert entry.at >= stories.T0
+
+
+# the old state, measured again
+
+
+def taken_back(chat: Chat, old: float) -> list[dict[str, Any]]:
+    """C-5 came and it got slow, ben blamed it, C-7 took it back to such a state; what stands below C-7."""
+    chat.go(150, GOOD)
+    chat.comes()
+    chat.thread_of("C-5")
+    chat.go(60, BAD)
+    chat.command("/cause C-5 citing tput < 100", user="U0BEN")
+    chat.goes()
+    parent = chat.thread_of("C-7")
+    chat.go(105, old)
+    Remeasure(chat).round()  # type: ignore[arg-type]  # as much of the wiring as it needs
+    chat.draw()
+    return [m for m in chat.public() if m["thread_ts"] == parent and m["ts"] != parent]
+
+
+def test_the_old_state_is_measured_again_by_itself_and_the_thread_is_told_what_that_says(chat: Chat) -> None:
+    (message,) = taken_back(chat, GOOD)
+    assert shown(message).startswith("st-2: whether C-5 did it, with the old state measured again after C-7")
+    assert "cause: *C-5* (the change C-5)" in shown(message)
+    assert "su-7 is closed: st-2 confirmed what it stood on" in shown(message)
+    assert buttons(message) == ["Dispute"]
+    first, line = (m for m in chat.public() if "st-1" in m["text"])
+    assert "cause: not established" in shown(first)
+    assert "st-1: the old state was measured again after C-7" in shown(first)
+    assert "judged once more: cause: *C-5*" in shown(first)
+    assert "st-1: the old state was measured again after C-7" in line["text"]
+    chat.click("clawback.dispute.st-2", '{"c":"st-2"}', "U0ANA")
+    (message, *_) = [m for m in chat.public() if m["ts"] == message["ts"]]
+    assert shown(message).endswith("it still holds\nsuspicion su-7 is closed: st-2 confirmed what it stood on") or (
+        "it still holds" in shown(message)
+    )
+
+
+def test_an_old_state_that_is_no_better_offers_the_value_back_in_the_thread(chat: Chat) -> None:
+    (message,) = taken_back(chat, BAD)
+    assert "cause: *" not in shown(message)
+    assert "su-7 is closed: st-2 speaks against it; the value can be given back" in shown(message)
+    assert buttons(message) == ["Restore TARGET_CTAS=512", "Dispute"]
+    (first, _) = (m for m in chat.public() if "st-1" in m["text"])
+    assert shown(first).startswith("~st-1: <@U0BEN> says `C-5` about C-5")

@@ -38,6 +38,7 @@ def fleet(**changes: Any) -> Fleet:
         "queue_reqs": ("sum(max by (instance, dp_rank) (sglang:num_queue_reqs))", "requests"),
         "uptime_s": ("time() - process_start_time_seconds", "s"),
         "ttft_s": (TTFT, "s"),
+        "tput": ("sum(sglang:gen_throughput)", "tok/s"),
     }
     causes = {
         "queued-behind-load": ("the request queued behind live traffic", "queue_reqs > 0", "queue_reqs == 0"),
