@@ -25,7 +25,7 @@ demo: install ## play the story on the sandbox; at a terminal its page stays ope
 pictures: install ## renew docs/pictures from the story, played once (needs chromium)
 	$(BIN)/python -m sandbox.story_pictures docs/pictures
 
-crashes: install ## strike every process at every event of a change, and compare with a calm run: about two hours
+crashes: install ## strike every process at every event of a change, and compare with a calm run: some hours
 	$(BIN)/python -m sandbox.crashes --all --table docs/crash-matrix.md
 
 # tests wait for services more than they compute: four workers on two cores; a file is played by one worker in its order

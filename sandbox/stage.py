@@ -46,6 +46,10 @@ REAL_BAKE_S = 60.0
 CANARY_WATCH_S = 1.0
 ROLLING_SLICE = "2s"  # a crash loop is told at the end of a long poll
 ROLLING: Mapping[str, Mapping[str, JsonValue]] = {
+    "prefill": {
+        "rolling": {"max_unavailable": 1},
+        "drain": {"router": "router", "kind": "prefill", "deadline": "20s"},
+    },
     "decode": {
         "rolling": {
             "max_unavailable": 1,

@@ -1,4 +1,4 @@
-"""`python -m sandbox.crashes`: strike every process at every event of a co-restart, and compare with a calm run."""
+"""`python -m sandbox.crashes`: strike every process at every event of a change, and compare with a calm run."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _play(matrix: Matrix, told: argparse.Namespace, kept: list[Outcome], story: 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.crashes", description=__doc__)
     parser.add_argument("--story", choices=(*STORIES, "all"), default="all", help="which change is played")
-    parser.add_argument("--all", action="store_true", help="every fault at every event; about two hours")
+    parser.add_argument("--all", action="store_true", help="every fault at every event; some hours")
     parser.add_argument(
         "--cells", type=int, default=len(FAULTS), help="so many, each fault at least once if there is room"
     )

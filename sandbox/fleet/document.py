@@ -69,7 +69,7 @@ def fleet_text(
 ) -> str:
     """The whole file. `released` says where the releases of a role lie; `more` has further keys of services.
 
-    A `drain` there needs no `worker`: the url of the role is put in.
+    A `drain` there needs no `worker` and no `bootstrap_port`: those of the role are put in.
     """
     services: dict[str, dict[str, JsonValue]] = {
         "prefill": _engine("prefill", where, boot_s),
@@ -83,7 +83,8 @@ def fleet_text(
     for role, keys in (more or {}).items():
         services[role] |= keys
         if isinstance(drain := keys.get("drain"), dict):
-            services[role]["drain"] = {"worker": where.url(role, ""), **drain}
+            meets: dict[str, JsonValue] = {"bootstrap_port": where.ports[role]} if drain["kind"] == "prefill" else {}
+            services[role]["drain"] = {"worker": where.url(role, ""), **meets, **drain}
     document: dict[str, JsonValue] = {
         "version": 1,
         "name": "demo",
