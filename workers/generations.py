@@ -80,7 +80,7 @@ class Generations:
             else:
                 expected = probe.expect_text.replace(canary.PLACEHOLDER, nonce)
                 found = seen.probes.get("canary")
-                behind = canary.replicas_behind(self._fleet, service.name)
+                behind = canary.replicas_behind(self._fleet, service.name, own=not own)
                 verdict = canary.judge(service.name, found, expected, instance=instance if own else None, behind=behind)
             if verdict.answer == "pass" or time.monotonic() >= deadline:
                 return verdict

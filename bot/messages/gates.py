@@ -63,6 +63,10 @@ SENTENCES: dict[str, str] = {
         "canary {expected:code} came back through {service} in {took_s:s}; any of {behind} may have answered, so it"
         " proves the path and says nothing about one instance"
     ),
+    "gate.canary.instance-path": (
+        "canary {expected:code} came back through {instance} in {took_s:s}; behind it any of {behind} may have"
+        " answered, so it proves {instance} and the path, and says nothing about one of those"
+    ),
     "gate.canary.instance": "canary {expected:code} came back from {instance} itself in {took_s:s}",
     "gate.canary.text": "canary {expected:code} came back through {service} in {took_s:s}",
     "gate.canary.wrong-text": (

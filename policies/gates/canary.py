@@ -1,7 +1,8 @@
 """Does one generation come through the whole path, with a text that only this request can have?
 
 What comes through a router proves the path: where there are replicas behind it, another one than the restarted may have
-answered. Only a canary that is sent to one instance itself says something about that instance.
+answered. Only a canary that is sent to one instance itself says something about that instance, and nothing about one
+of those that it hands the request on to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from policies.fleet import Fleet
 from policies.gates import Values, failed, passed, readable, undecided
 
 PLACEHOLDER = "{nonce}"
-PASSED = frozenset({"gate.canary.text", "gate.canary.path", "gate.canary.instance"})
+PASSED = frozenset({"gate.canary.text", "gate.canary.path", "gate.canary.instance", "gate.canary.instance-path"})
 
 
 def filled(value: JsonValue, nonce: str) -> JsonValue:
@@ -40,8 +41,11 @@ def generated_text(body: str) -> str | None:
     return readable(text) if isinstance(text, str) else None
 
 
-def replicas_behind(fleet: Fleet, service: str) -> str | None:
-    """`2 prefill, 3 decode`: the replicas of which any may have answered; None where there is one of each."""
+def replicas_behind(fleet: Fleet, service: str, *, own: bool = True) -> str | None:
+    """`2 prefill, 3 decode`: the replicas of which any may have answered; None where there is one of each.
+
+    own False: without those of the service itself, because one of them was asked by its address.
+    """
     seen: dict[str, int] = {}
     waiting = [service]
     while waiting:
@@ -49,7 +53,7 @@ def replicas_behind(fleet: Fleet, service: str) -> str | None:
         if name not in seen:
             seen[name] = len(fleet.services[name].on)
             waiting += fleet.services[name].needs
-    return ", ".join(f"{n} {name}" for name, n in seen.items() if n > 1) or None
+    return ", ".join(f"{n} {name}" for name, n in seen.items() if n > 1 and (own or name != service)) or None
 
 
 def judge(
@@ -85,5 +89,5 @@ def judge(
     if text is None or expected not in text:
         return failed("gate.canary.wrong-text", values)
     if instance is not None:
-        return passed("gate.canary.instance", values)
+        return passed("gate.canary.instance" if behind is None else "gate.canary.instance-path", values)
     return passed("gate.canary.path" if behind is not None else "gate.canary.text", values)

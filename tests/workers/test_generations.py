@@ -81,10 +81,19 @@ def test_with_one_of_each_it_is_the_one_that_answered() -> None:
 
 
 def test_a_canary_of_an_instance_is_sent_to_each_that_was_touched_from_its_own_host() -> None:
-    known = fleet({"decode": "http://{address}:30001/v1/completions"})
+    alone = {**ON, "prefill": ("gpu1",)}
+    known = fleet({"decode": "http://{address}:30001/v1/completions"}, alone)
     where, said = asked(known, "decode@gpu1", "decode@gpu3")
     assert where == [(h, f"http://10.0.0.{h[-1]}:30001/v1/completions") for h in ("gpu1", "gpu3")]
     assert said == [f"canary `N` came back from decode@{h} itself in 0.3 s" for h in ("gpu1", "gpu3")]
+
+
+def test_an_instance_that_hands_the_request_on_is_proven_and_what_stands_behind_it_is_not() -> None:
+    _, (said,) = asked(fleet({"router": "http://{address}:30080/v1/completions"}), "router@gpu1")
+    assert said.endswith(
+        "through router@gpu1 in 0.3 s; behind it any of 2 prefill, 3 decode may have answered, so it proves router@gpu1"
+        " and the path, and says nothing about one of those"
+    )
 
 
 @pytest.mark.parametrize(("touched", "n"), [("router@gpu1", 0), ("prefill@gpu2", 1), ("decode@gpu3", 1)])
