@@ -107,6 +107,9 @@ def to_go(change: Change, now: float, watch_s: float) -> Eta | None:
         issued = [at for at in map(change.progress.issued_at, open_now) if at is not None]
         spent_s = now - min(issued) if issued else 0.0
         total_s += max(0.0, max((medians[name] for name in names), default=0.0) - max(0.0, spent_s))
+    if not change.undoing and not change.canary_passed:
+        watch_first_s = max((r.canary.watch_s for r in plan.rolling if r.canary is not None), default=0.0)
+        total_s += watch_first_s if change.canary is None else max(0.0, change.canary.until - now)
     if not change.undoing and not change.baked:
         total_s += watch_s if change.bake is None else max(0.0, change.bake.until - now)
     return Eta(total_s, plan.estimate.n)

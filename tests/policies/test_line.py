@@ -12,7 +12,7 @@ from policies import events as e
 from policies.change import Change, apply
 from policies.facts import Incarnation
 from policies.line import Eta, Place, Stand, lined_up, places, to_go, would_wait
-from policies.plan import Estimate, Plan, RestartStep
+from policies.plan import CanaryWatch, Estimate, Plan, RestartStep, Rolling
 from policies.replan import rebased
 from tests.policies import builders as b
 from tests.policies.change_events import NOTE, standing
@@ -156,6 +156,14 @@ def test_a_boot_that_was_issued_takes_only_what_is_left_of_it() -> None:
         change = apply(change, done, b.NOW)
     assert to_go(change, b.NOW + 30.0, 0.0) == Eta(42.0, 7)
     assert to_go(change, b.NOW + 500.0, 10.0) == Eta(10.0, 7)
+
+
+def test_the_watch_of_a_first_replica_counts_until_it_has_passed() -> None:
+    canary = CanaryWatch(instance="decode@gpu1", why="the first", watch_s=45.0)
+    rolling = Rolling(service="decode", replicas=3, max_unavailable=1, keep=2, canary=canary)
+    change = running(timed(offered()).model_copy(update={"rolling": (rolling,)}))
+    assert to_go(change, b.NOW, 10.0) == Eta(72.0 + 45.0 + 10.0, 7)
+    assert to_go(replace(change, canary_passed=True), b.NOW, 10.0) == Eta(72.0 + 10.0, 7)
 
 
 def test_behind_a_held_change_no_time_is_told_and_who_has_to_be_decided_on_is() -> None:
