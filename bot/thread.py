@@ -85,15 +85,16 @@ def _step_done(story: Story) -> Markup | None:
         return deploys.done(step, event)
     if isinstance(step, RestartStep):
         pid, name = (event.before or step.before).main_pid, named(plan, event.instance)
+        was = say("step.was-pid", pid=pid) if pid else say("step.was-none")
         if undo:
-            return say("step.undo-restarted", service=name, pid=pid)
+            return say("step.undo-restarted", service=name, was=was)
         setting = next((t for t in plan.targets if t.instance == event.instance and step.changed), None)
         if setting is None:
-            return say("step.restarted", service=name, pid=pid)
+            return say("step.restarted", service=name, was=was)
         told = f"{setting.variable}={setting.then}" if setting.then is not None else None
         if plan.deploy is not None and not any(isinstance(s, WriteStep) for s in plan.steps):
             told = plan.deploy.ref
-        return say("step.restarted-with", service=name, setting=told or f"{setting.variable} unset", pid=pid)
+        return say("step.restarted-with", service=name, setting=told or f"{setting.variable} unset", was=was)
     if isinstance(step, (DrainStep, AdmitStep)):
         return drains.done(event)
     if undo:

@@ -187,3 +187,12 @@ def test_the_list_of_changes_says_which_of_them_left_replicas_that_differ() -> N
     run.tell(e.Held(findings=(), standing=MIXED))
     assert SAID in str(answers.status_all([run.change]))
     assert SAID in str(answers.status_one(story(run)))
+
+
+def test_a_restart_where_no_process_ran_is_told_without_a_process_id() -> None:
+    run = first_wave()
+    index = next(i for i, step in enumerate(PLAN.undo) if step.kind == "restart")
+    run.tell(e.UndoStarted(actor=None, findings=()))
+    told = {"part": "undo", "index": index, "step": "restart", "instance": "decode@gpu2", "host_at": b.NOW}
+    run.tell(e.StepDone.model_validate({**told, "before": b.life(0)}))
+    assert thread(run)[-1] == "undo: decode@gpu2 restart issued (no process ran)"
