@@ -130,6 +130,22 @@ def test_what_people_said_of_the_change_is_judged_again_with_the_old_state(cours
     assert "~" not in said
 
 
+def test_a_change_that_was_undone_by_itself_is_judged_on_what_was_before_its_undo(course: Course) -> None:
+    course.go(150, GOOD)
+    *begun, _ = restored()
+    watch = e.BakeStarted(until=course.now + 300, readings={})
+    record(course.ledger, "C-5", [*begun, watch])
+    course.go(60, BAD)
+    course.states("C-5 did it")
+    for event in (e.UndoStarted(actor=None, findings=()), e.RolledBack(findings=())):
+        version = course.ledger.load("C-5").version
+        course.ledger.append("C-5", event, expect_version=version)
+    course.go(105, GOOD)
+    assert course.again.round() == ["st-1"]
+    assert verdict(course.told()) == ("verified", "C-5", ["holds"])
+    assert "the old state was measured again after C-5" in statement_card(course.told()).text
+
+
 def test_what_the_old_state_refutes_is_struck_through_with_its_trail(course: Course) -> None:
     slow(course)
     course.states("C-5 broke it")
