@@ -47,7 +47,14 @@ def store(_valkey: EmbeddedStore) -> Iterator[Store]:
 
 
 # the files that take longest begin first where several workers share the run, so that none is left with one at the end
-LONGEST = ("test_demo_story", "test_crash_matrix", "test_execute_loss", "test_execute_held", "test_execute_store")
+LONGEST = (
+    "test_demo_story",
+    "test_crash_matrix",
+    "test_rolling",
+    "test_execute_loss",
+    "test_execute_held",
+    "test_execute_store",
+)
 FOLDERS = ("real", "scenarios", "sandbox", "workers", "bot", "policies", "house")
 
 
