@@ -18,7 +18,7 @@ from tests.policies import builders as b
 from tests.policies.change_events import NOTE, standing
 
 INSTANCES = [f"{service}@{host}" for service in ("prefill", "decode", "router") for host in ("gpu1", "gpu2")]
-LINES = settings(max_examples=80, deadline=None)
+LINES = settings(max_examples=40, deadline=None)
 
 
 @st.composite
