@@ -61,6 +61,7 @@ def _recent(terminal: talk.Terminal) -> NoReturn:
         {
             "change": one.id,
             "state": one.state,
+            "mixed": one.standing is not None and one.standing.mixed,
             "said": one.asked.normalised if one.asked else None,
             "ticket": one.asked.intent.ticket if one.asked else None,
             "by": one.asked.actor.id if one.asked else None,
@@ -133,7 +134,8 @@ def _drawn(terminal: talk.Terminal, follower: Follower, story: Story) -> Group:
 
 
 def _state(change: Change) -> Text:
-    return Text(change.state.replace("_", " "), style=COLOURS.get(change.state, "red" if change.ended else ""))
+    mixed = " (mixed)" if change.standing is not None and change.standing.mixed else ""
+    return Text(change.state.replace("_", " ") + mixed, style=COLOURS.get(change.state, "red" if change.ended else ""))
 
 
 def _console() -> Console:

@@ -36,6 +36,7 @@ def test_explain_gives_the_intent_as_json() -> None:
             "order": "co-restart",
             "because": None,
             "emergency": False,
+            "mixed": False,
             "ticket": None,
             "dry": False,
         },
