@@ -36,7 +36,6 @@ def test_explain_gives_the_intent_as_json() -> None:
             "order": "co-restart",
             "because": None,
             "emergency": False,
-            "mixed": False,
             "ticket": None,
             "dry": False,
         },
