@@ -85,7 +85,10 @@ class LogTail(Model):
 
 
 class HttpAnswer(Model):
-    """One HTTP exchange made from the host. status None: no answer; `error` says what happened."""
+    """One HTTP exchange made from the host. status None: no answer; `error` says what happened.
+
+    Units: at is epoch seconds of the host when it asked, took_s until the answer was there.
+    """
 
     id: str
     url: str

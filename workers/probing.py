@@ -46,7 +46,8 @@ class Probing:
         values = next((f.values for f in verdict.findings if f.code in PASSED), None)
         if verdict.answer != "pass" or values is None:
             return None
-        service, at, took_s = str(values["service"]), _number(values.get("at")), _number(values.get("took_s"))
+        service, took_s = str(values["service"]), _number(values.get("took_s"))
+        at = _number(values.get("at")) + took_s  # a host's answer tells when it was asked
         earlier = [x.event.probe for x in self._w.ledger.index(f"probe:{service}") if isinstance(x.event, PROBING)]
         load = self._load(Times(start=at - took_s - AROUND_S, end=at + AROUND_S))
         return probe(service, at, took_s, [one.took_s for one in earlier if one is not None], load)

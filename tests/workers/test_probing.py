@@ -39,9 +39,10 @@ class Gates:
 
     def ask(self, service: Any, _: Canary, instance: str | None = None) -> Verdict:
         self.asked.append(service.name)
+        asked_at = self.world.now
         self.world.wait(self.took_s)
         values: dict[str, str | int | float | None] = {"service": service.name, "expected": "abc", "status": 200}
-        values |= {"took_s": self.took_s, "at": self.world.now, "text": "abc", "error": None}
+        values |= {"took_s": self.took_s, "at": asked_at, "text": "abc", "error": None}
         return failed("gate.canary.wrong-text", values) if self.wrong else passed("gate.canary.text", values)
 
 
