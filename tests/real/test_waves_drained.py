@@ -112,6 +112,7 @@ def test_no_request_is_lost_and_nobody_is_left_out_when_a_worker_dies_in_a_drain
         change = replicas.approved("decode-only", revert)
         kill(change, "before", "step_done", step(change, "drain", first))  # taken out, and nobody wrote it down
         assert (len(registered(replicas)), replicas.counted()) == (2, (0, 0, 0))
+        kill(change, "after", "gate_passed", step(change, "admit", first))  # and the next one, before the canary
         change = replicas.execute(change)
     assert change.state == "succeeded", replicas.codes(change)
     assert (replicas.counted(), registered(replicas)) == ((1, 0, 0), before)
