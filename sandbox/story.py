@@ -134,7 +134,8 @@ class Story(Telling):
         load = self._load
         if load is None:
             raise StageError("nobody can send")
-        with load, Witness(self.stage) as witness:
+        load.send()  # its end is waited for when the services are looked at
+        with Witness(self.stage) as witness:
             self.stage.wait(lambda: (work := self._work())[0] >= CONCURRENCY and work[1] > 0, BUSY_S, LOADED)
             self._make_up(witness)
             self._reclaim()
@@ -209,18 +210,22 @@ class Story(Telling):
     def world(self) -> None:
         """Judge what can be seen in any case."""
         self.tell("\n6. what can be seen in the end")
-        if self._load is not None:
-            self._load.stop()
-            with suppress(StageError):  # what is still at work when this is over is seen by the checks
-                self.stage.wait(lambda: self._work() == (0.0, 0.0), REST_S, "decode has nothing left to do")
         with ThreadPoolExecutor(1) as aside:
             clean = aside.submit(self.audit.audit_clean)  # in processes of its own, while services are looked at
+            self._rest()
             self.judged("knob-live", lambda: self.judge.knob_live(self._given_back))
             self.judged("healthy", self.judge.healthy)
             self.judged("canary", self.judge.canary)
             self.judged("audit-clean", clean.result)
         self.judged("audit-catches-edit", lambda: self.audit.audit_catches_edit(self._change))
         self.judged("calls-accepted", self.judge.calls_accepted)
+
+    def _rest(self) -> None:
+        """Wait until nobody sends, and decode has nothing left to do; it need not be there any more."""
+        if self._load is not None:
+            self._load.stop()
+            with suppress(StageError):  # what is still at work when this is over is seen by the checks
+                self.stage.wait(lambda: self._work() == (0.0, 0.0), REST_S, "decode has nothing left to do")
 
     def _running(self) -> float:
         """Requests that decode says are running."""
