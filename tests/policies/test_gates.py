@@ -14,13 +14,13 @@ from policies import gates
 from policies.deploys.seen import VersionSeen
 from policies.facts import Incarnation, PortOwner
 from policies.finding import Verdict
-from policies.gates import canary, environment, health, incarnation, port, reported, version
-from policies.plan import GateKind
+from policies.gates import canary, contract, environment, health, incarnation, port, reported, version
+from policies.plan import Agreement, GateKind
 from policies.proof import prove
 from tests.policies import builders as b
 from tests.shared import ROOT
 
-GOLDEN_GATES = ("incarnation", "port", "health", "canary", "reported", "version", "admitted")
+GOLDEN_GATES = ("incarnation", "port", "health", "canary", "reported", "version", "contract", "admitted")
 CASES = {gate: b.golden(f"gates/{gate}.json") for gate in GOLDEN_GATES}
 BEFORE, AFTER = [4100, 410000, "aa11"], [9002, 900200, "bb22"]
 JSON = st.recursive(
@@ -112,6 +112,28 @@ def test_an_engine_is_believed_when_it_reports_the_very_value(case: dict[str, An
 def test_a_version_is_believed_when_exactly_it_is_read_back(case: dict[str, Any]) -> None:
     said = VersionSeen(text=case.get("text"), source="http://127.0.0.1:1/version", error=case.get("error"))
     holds(version.judge("decode@gpu1", said, case["wanted"]), case)
+
+
+@cases("contract")
+def test_a_contract_is_believed_when_the_engine_reports_what_the_other_side_has(case: dict[str, Any]) -> None:
+    agreement = Agreement(
+        contract="page-size", instance="decode@gpu1", path=case["path"], then=case["wanted"], back=None
+    )
+    verdict = contract.judge(agreement, b.answer(case.get("status", 200), body(case)), case["wanted"])
+    holds(verdict, case)
+    assert verdict.findings[0].values["wanted"] == case["wanted"]
+
+
+def test_one_instance_that_breaks_a_contract_breaks_it_for_all_of_a_look() -> None:
+    agreement = Agreement(contract="page-size", instance="decode@gpu1", path="page_size", then="64", back=None)
+    judged = {
+        size: contract.judge(agreement, b.answer(200, json.dumps({"page_size": size})), "64") for size in (64, 32)
+    }
+    silent = contract.judge(agreement, None, "64")
+    assert contract.all_of([judged[64], judged[64]]).answer == "pass"
+    assert contract.all_of([judged[64], silent]).answer == "inconclusive"
+    worst = contract.all_of([judged[64], silent, judged[32]])
+    assert (worst.answer, len(worst.findings)) == ("fail", 3)
 
 
 def test_an_engine_that_was_not_asked_is_no_pass() -> None:
