@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from policies.change import Change
-from policies.plan import Plan, Step
+from policies.plan import DrainStep, Plan, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,17 @@ def stage_of(change: Change, index: int) -> Stage:
     if change.plan is None:
         raise ValueError(f"{change.id} has no plan")
     return next(stage for stage in stages_of(change.plan, change.steps) if index in stage.steps)
+
+
+def drained(change: Change, index: int) -> list[tuple[int, DrainStep]]:
+    """The drains of the present part that were done for a step of the same stage and instance, with their places."""
+    instance, steps = _instance(change.steps[index]), change.steps
+    found: list[tuple[int, DrainStep]] = []
+    for at in stage_of(change, index).steps:
+        step = steps[at]
+        if isinstance(step, DrainStep) and at in change.progress.done and _instance(step) == instance:
+            found.append((at, step))
+    return found
 
 
 def is_untouched(change: Change, stage: Stage) -> bool:

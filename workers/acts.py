@@ -140,6 +140,10 @@ class Acts:
         """
         return self._patiently(step, question, lambda _: None)
 
+    def still_drained(self, step: DrainStep, part: e.Part, index: int) -> None:
+        """Nothing is sent to the instance since its drain, or it is drained again. Raises: Undecided, LeaseLost."""
+        self.ask(step, lambda: self._drains.still_out(step, part, index))
+
     def _patiently(self, step: Step, attempt: Callable[[], T], lost: Callable[[HostAnswerLost], None]) -> T:
         """Try again while the host is away, busy or its answers are lost; then a person is asked."""
         said = ""

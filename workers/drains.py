@@ -61,24 +61,46 @@ class Drains:
         taken: list[Taken] = []
         notes: list[Finding] = []
         gone_s = 0.0  # of the deadline, for a worker that died
+        listed = False
         for at in step.at:
             seen = self._list.look(at)
             if (part, index) not in self._begun:
                 gone_s = max(gone_s, self._list.out_for_s(at, f"{part}-{index}", seen.at))
-            found = self._list.take_out(step, at, f"{part}-{index}", self._list.registered(at, seen))
+            there = self._list.registered(at, seen)
+            listed = listed or bool(there)
+            found = self._list.take_out(step, at, f"{part}-{index}", there)
             taken += [Taken(router=at.router, worker=at.worker, found=one) for one in found or (None,)]
             notes += _as_found(step, at, found)
         begun = self._begun.setdefault((part, index), time.monotonic() - gone_s)
         ended: tuple[Finding, ...] = (about("drain.still-out", "note", step, routers=_routers(step)),)
-        if part == "do" or not self._list.is_out(step):
+        if part == "do" or listed or not self._list.is_out(step):
             ended = self._until_empty(step, part, begun)
         for at in step.at:
             if self._list.registered(at):
                 raise NotDone(about("hold.registered-again", "refuse", step, router=at.router, worker=at.worker))
         return _done(step, part, index, time.time(), (*ended, *notes), tuple(taken))
 
+    def still_out(self, step: DrainStep, part: e.Part, index: int) -> None:
+        """Before the restart behind a drain that is done: a router that was restarted may list the instance again.
+
+        Held then, and a person's word to look again drains anew; an undo does so by itself.
+        """
+        told = part == "do" and self._list.to_look_again()
+        if not told:
+            back = [at for at in step.at if self._list.registered(at)]
+            if not back:
+                return
+            if part == "do":
+                (at, *_) = back
+                raise NotDone(about("hold.registered-again", "refuse", step, router=at.router, worker=at.worker))
+        self._begun[(part, index)] = time.monotonic()
+        self._drain(step, part, index)
+
     def _until_empty(self, step: DrainStep, part: e.Part, begun: float) -> tuple[Finding, ...]:
-        """Wait until nothing is in flight, or as long as the plan allows; then it is held where the plan says so."""
+        """Wait until nothing is in flight, or as long as the plan allows; then it is held where the plan says so.
+
+        An abort is not kept waiting: what was taken out is given back by the undo.
+        """
         before: Scrape | None = None
         role = ROLES[step.at[0].kind] if step.at else None
         instance, routers = f"{step.service}@{step.host}", _routers(step)
@@ -93,6 +115,8 @@ class Drains:
                 return (about("drain.empty", "note", step, routers=routers, took_s=took_s),)
             if now is None and self._is_dead(step):
                 return (about("drain.no-process", "note", step, routers=routers),)
+            if part == "do" and self._list.is_aborted():
+                return (about("drain.aborted", "note", step, routers=routers, took_s=took_s),)
             if took_s >= step.deadline_s:
                 return _over(step, part, found, looks, took_s)
             before = now or before

@@ -123,6 +123,16 @@ class Enlisting:
         times = [r.at for r in self._mine(at) if r.step.startswith(f"{name}{OUT}") and _noted(r.note, at)]
         return max(0.0, now - min(times)) if times else 0.0
 
+    def is_aborted(self) -> bool:
+        """Somebody asked to abort the change."""
+        return any(isinstance(entry.event, e.AbortAsked) for entry in self._entries())
+
+    def to_look_again(self) -> bool:
+        """A person said to look again, and nothing was begun since."""
+        turns = (e.StepStarted, e.RetryAsked, e.UndoAsked)
+        last = [entry.event for entry in self._entries() if isinstance(entry.event, turns)][-1:]
+        return any(isinstance(event, e.RetryAsked) for event in last)
+
     def taken_before(self, step: Step, at: Registration) -> tuple[Listed, ...]:
         """What this change itself took out and did not give back yet, by the ledger, else by the router's host."""
         taken, admitted_at = taken_of(self._entries(), step)

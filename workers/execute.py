@@ -17,7 +17,7 @@ from policies.change import Change, IllegalTransition
 from policies.errors import LeaseLost, StoreUnavailable
 from policies.finding import Finding
 from policies.plan import AdmitStep, DrainStep, RestartStep, Step
-from policies.stages import next_step, stage_of, unsettled
+from policies.stages import drained, next_step, stage_of, unsettled
 from policies.standing import differing
 from policies.undoing import is_changed, no_way_back, undone
 from workers.acts import Acts, Undecided, instance
@@ -157,6 +157,9 @@ class Run(Watching):
             raise self.hold(*low)
         if part == "do" and self.change.progress.started is None:
             self.acts.must_be_free(self.w.fleet, self.plan, step)
+        if not again and isinstance(step, RestartStep):
+            for at, drain in drained(self.change, index):
+                self.acts.still_drained(drain, part, at)
         if not again:
             started = e.StepStarted(part=part, index=index, step=step.kind, instance=instance(step))
             if not self.record(started, unless_abort=True):

@@ -6,6 +6,7 @@ SENTENCES: dict[str, str] = {
     "drain.empty": "{instance} is out of {routers}, and nothing was in flight after {took_s:s}",
     "drain.still-out": "{instance} is still out of {routers} since its drain, so nothing can be in flight",
     "drain.no-process": "{instance} is out of {routers}; it has no process, so nothing is in flight",
+    "drain.aborted": "{instance} is out of {routers}; somebody aborts, so what is in flight was not waited for",
     "drain.cuts": (
         "{instance} is out of {routers}, and {left:n=request} still in flight after {took_s:s} will be cut by the"
         " restart"
@@ -57,8 +58,8 @@ SENTENCES: dict[str, str] = {
     ),
     "hold.not-taken-out": "{router} still lists {worker:code} although it was asked to remove it; look at the router",
     "hold.registered-again": (
-        "somebody registered {worker:code} at {router} again while {instance} was drained; find out who, then look"
-        " again"
+        "{router} lists {worker:code} again since {instance} was taken out there: somebody registered it, or the router"
+        " was restarted; it was not restarted over that, find out which, then look again or go back"
     ),
     "hold.not-listed": (
         "{router} does not list {worker:code} although it was asked to register it ({said:or=it does not say why});"

@@ -120,6 +120,41 @@ def test_what_is_left_at_the_deadline_holds_or_is_said_to_be_cut_and_how_many_th
     assert decode.cut == 0
 
 
+def test_an_abort_does_not_wait_for_what_is_in_flight(room: Room) -> None:
+    decode = room.engines["decode"]
+    room.router.in_background(4, hold=True)
+    until(lambda: decode.running > 0 and decode.running + room.engines["other"].running == 4, "they do not arrive")
+    running = decode.running
+    room.tell(e.AbortAsked(actor=Actor(id="U02BEN")))
+    done = room.worker().do(room.drain("decode", deadline_s=30.0), "do", 0)
+    assert (codes(done), decode.running) == (["drain.aborted"], running)
+    assert not room.listed("decode")  # its undo gives it back
+
+
+def test_an_instance_that_is_listed_again_behind_its_drain_is_not_restarted_before_it_is_drained_anew(
+    room: Room,
+) -> None:
+    worker, drain = room.worker(), room.drain("decode")
+    room.tell(worker.do(drain, "do", 0))
+    worker.still_out(drain, "do", 0)
+    room.router.ask("POST", "/workers", room.registration("decode"))
+    until(lambda: bool(room.listed("decode")), "it is not listed")
+    with pytest.raises(NotDone) as held:
+        worker.still_out(drain, "do", 0)
+    assert (held.value.findings[0].code, bool(room.listed("decode"))) == ("hold.registered-again", True)
+    room.tell(e.RetryAsked(actor=Actor(id="U02BEN")))
+    worker.still_out(drain, "do", 0)
+    assert not room.listed("decode")
+
+
+def test_an_undo_that_finds_it_listed_again_does_not_say_that_it_was_out_all_the_time(room: Room) -> None:
+    room.tell(room.worker().do(room.drain("decode"), "do", 0))
+    assert codes(room.worker().do(room.drain("decode"), "undo", 0)) == ["drain.still-out"]
+    room.router.ask("POST", "/workers", room.registration("decode"))
+    until(lambda: bool(room.listed("decode")), "it is not listed")
+    assert codes(room.worker().do(room.drain("decode"), "undo", 0)) == ["drain.empty"]
+
+
 def test_an_engine_that_tells_nothing_is_never_called_empty(room: Room) -> None:
     decode = room.engines["decode"]
     decode.kind = ""  # it does not say what it is, and its queues are not there

@@ -20,6 +20,7 @@ from policies.intents import RevertKnob
 from sandbox.fleet.document import KNOB, KNOB_ENV
 from sandbox.fleet.fleet import DemoFleet, Engines
 from sandbox.fleet.layout import Layout
+from sandbox.fleet.units import unit_name
 from tests.conftest import Store
 from tests.real.stage import BOOT_S, LEASE_TOKEN, TIMING, pool_of, until
 from tests.real.test_waves import DECODES, ON, Replicas, kill, step
@@ -122,3 +123,32 @@ def test_no_request_is_lost_and_nobody_is_left_out_when_a_worker_dies_in_a_drain
     assert [x for x in told if x in acts] == acts
     (drain,) = [x for x in replicas.events(change) if isinstance(x, e.StepDone) and x.step == "drain"]
     assert [finding.code for finding in drain.findings] == ["drain.empty"]
+
+
+def test_a_router_that_was_restarted_behind_a_drain_is_noticed_before_the_replica_is_restarted(
+    replicas: Replicas,
+) -> None:
+    change, second = replicas.approved("decode-only"), DECODES[1]
+
+    def by_hand() -> None:
+        replicas.systemctl("restart", unit_name("router"))  # it begins with its command line, so it lists all of them
+        until(lambda: taken_by(replicas) == len(DECODES), "the router does not take its workers")
+
+    replicas.once("step_done", step(change, "drain", second), by_hand)
+    change = replicas.execute(change)
+    assert change.state == "held"
+    (found,) = replicas.last(change, e.Held).findings
+    assert (found.code, found.values["instance"]) == ("hold.registered-again", second)
+    assert replicas.counted() == (1, 0, 0)
+    assert replicas.say(change, "retry").code == "click.ok"
+    change = replicas.execute(change)
+    assert change.state == "succeeded", replicas.codes(change)
+    assert (replicas.counted(), len(registered(replicas))) == ((1, 1, 1), len(DECODES))
+
+
+def taken_by(replicas: Replicas) -> int:
+    """How many decodes the router sends requests to; none while it boots."""
+    try:
+        return len(registered(replicas))
+    except OSError:
+        return 0
