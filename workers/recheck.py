@@ -54,12 +54,15 @@ def recheck(wiring: Wiring, change: Change) -> e.Refused | e.Replan | e.Rebased 
 
 def _left(wiring: Wiring, plan: Plan, since: float) -> dict[str, tuple[str, Incarnation]]:
     """By instance, the change that restarted it last, and the process that it left healthy. Those before are old."""
-    found: dict[str, tuple[str, Incarnation]] = {}
-    for instance in plan.services:
-        for entry in wiring.ledger.index(f"boot:{instance}"):
-            life = entry.event.incarnation if isinstance(entry.event, e.GatePassed) else None
-            if life is not None and entry.at >= since:
-                found[instance] = (entry.subject, life)
+    ledger, found = wiring.ledger, dict[str, tuple[str, Incarnation]]()
+    boots = (entry for instance in plan.services for entry in ledger.index(f"boot:{instance}"))
+    changes = dict.fromkeys(entry.subject for entry in boots if entry.at >= since)
+    # of replicas that boot side by side one boot is timed, and all are found healthy
+    gates = [entry for change in changes for entry in ledger.entries(change) if entry.at >= since]
+    for entry in sorted(gates, key=lambda one: one.seq):
+        event = entry.event
+        if isinstance(event, e.GatePassed) and event.gate == "health" and event.incarnation is not None:
+            found[event.instance] = (entry.subject, event.incarnation)
     return found
 
 

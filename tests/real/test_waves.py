@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from policies import events as e
 from policies.change import Change
+from policies.intents import Restart
 from sandbox.fleet.document import KNOB_ENV
 from sandbox.fleet.fleet import DemoFleet, Engines
 from sandbox.fleet.layout import Layout
@@ -166,6 +167,17 @@ def test_one_goes_first_and_is_judged_and_the_two_others_boot_side_by_side(repli
     starts = [replicas.clock(instance, "started")[0] for instance in DECODES[1:]]
     ready = [replicas.clock(instance, "healthy")[0] for instance in DECODES[1:]]
     assert max(starts) < min(ready)
+
+
+def test_who_waited_for_a_restart_of_all_replicas_goes_on_as_it_was_confirmed(replicas: Replicas) -> None:
+    first, second = (replicas.ask(Restart(scope="decode")) for _ in range(2))
+    for change in (first, second):
+        assert replicas.confirm(change, "decode").finding.code == "click.ok"
+    assert replicas.execute(first).state == "succeeded"
+    assert replicas.execute(second).state == "succeeded", replicas.kinds(second)
+    moved = replicas.last(second, e.Rebased).findings
+    assert [(f.values["instance"], f.values["change"]) for f in moved] == [(i, first.id) for i in DECODES]
+    assert replicas.counted() == (2, 2, 2)
 
 
 def step(change: Change, kind: str, instance: str) -> int:
