@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workers.wiring import Wiring
 
 Value = str | int | float | None
+CHANGES = 20  # looked through for the last restart of an instance; with none there nothing is claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def fleet_drift(wiring: Wiring) -> FleetLook:
     for instance, facts in units.items():
         knobs = [knob.at(facts.service) for knob in fleet.knobs.values() if facts.service in knob.on]
         values = {knob.name: value_of(knob, instance, facts, desired[knob.name]) for knob in knobs}
-        left = _left(wiring.ledger, instance)
+        left = _left(wiring.ledger, wiring.fleet, instance)
         found = [finding for name, value in values.items() for finding in _of_value(name, value)]
         found += _of_process(instance, facts, left)
         found += _of_build(fleet, instance, facts.service, builds)
@@ -149,10 +150,16 @@ def _versions(wiring: Wiring, units: Mapping[str, UnitFacts]) -> dict[str, Versi
     return found
 
 
-def _left(ledger: Ledger, instance: str) -> Incarnation | None:
-    events = [entry.event for entry in ledger.index(f"boot:{instance}")]
-    seen = [event.incarnation for event in events if isinstance(event, e.GatePassed) and event.incarnation is not None]
-    return seen[-1] if seen else None
+def _left(ledger: Ledger, fleet: Fleet, instance: str) -> Incarnation | None:
+    """The process that a change of ours found healthy last. Of replicas that boot side by side only one boot is timed,
+    so the changes that restarted its siblings are looked through as well."""
+    siblings = fleet.instances(instance.partition("@")[0])
+    boots = sorted((entry for one in siblings for entry in ledger.index(f"boot:{one}")), key=lambda entry: -entry.seq)
+    for change in tuple(dict.fromkeys(entry.subject for entry in boots))[:CHANGES]:
+        for event in (entry.event for entry in reversed(ledger.entries(change))):
+            if isinstance(event, e.GatePassed) and (event.gate, event.instance) == ("health", instance):
+                return event.incarnation
+    return None
 
 
 def _of_value(knob: str, value: InstanceValue) -> list[Finding]:

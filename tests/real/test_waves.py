@@ -24,6 +24,7 @@ from tests.conftest import Store
 from tests.real.stage import BOOT_S, LEASE_TOKEN, PYTHON, TIMING, WAIT_S, Stage, plan_of, pool_of, until
 from tests.sandbox.fleet_client import booted
 from tests.shared import ROOT
+from workers.drift import fleet_drift
 from workers.shells.ssh import SshPool
 
 pytestmark = pytest.mark.real
@@ -178,6 +179,21 @@ def test_who_waited_for_a_restart_of_all_replicas_goes_on_as_it_was_confirmed(re
     moved = replicas.last(second, e.Rebased).findings
     assert [(f.values["instance"], f.values["change"]) for f in moved] == [(i, first.id) for i in DECODES]
     assert replicas.counted() == (2, 2, 2)
+
+
+def test_a_replica_that_booted_beside_another_one_is_not_said_to_run_a_process_of_somebody_else(
+    replicas: Replicas,
+) -> None:
+    for scope in (DECODES[1], "decode"):  # alone its boot is timed, beside decode@gpu1 it is not
+        change = replicas.ask(Restart(scope=scope))
+        assert change.planned is not None
+        replicas.confirm(change, change.planned.plans[0].order)
+        assert replicas.execute(change).state == "succeeded"
+    assert [f.code for one in fleet_drift(replicas.w).instances for f in one.findings if "process" in f.code] == []
+    replicas.systemctl_on(DECODES[1], "restart", UNIT)
+    replicas.fleet.wait_healthy()
+    codes = {one.instance: [f.code for f in one.findings] for one in fleet_drift(replicas.w).instances}
+    assert "drift.other-process" in codes[DECODES[1]]
 
 
 def step(change: Change, kind: str, instance: str) -> int:
