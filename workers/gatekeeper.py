@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from policies.ending import with_end
 from policies.errors import HostAnswerLost, HostKeyRefused, HostUnreachable, OpsError
 from policies.events import Entry
+from policies.facts import UnitFacts
 from policies.finding import Finding, Verdict
 from policies.fleet import Fleet, Service
 from policies.gates import contract, environment, health, incarnation, port, reported, version
-from policies.plan import AdmitStep, Agreement, RestartStep, VersionAim
+from policies.plan import AdmitStep, Agreement, GateKind, RestartStep, VersionAim
 from workers.admitting import ADMIT_S, admitted
 from workers.aims import Aim, prove
 from workers.executors.answers import Failure, Waited
@@ -198,28 +199,13 @@ class Gatekeeper:
         if "environment" not in step.gates or aim is None:
             return
         instance = f"{step.service}@{step.host}"
-        for tries_left in reversed(range(PROOF_TRIES)):
-            self._check()
-            try:
-                facts = self._hosts.observe([instance], [aim.variable]).units[instance]
-            except OpsError as error:
-                if not about_host(error):
-                    raise
-                if tries_left and not isinstance(error, HostKeyRefused):
-                    time.sleep(RETRY_PAUSE_S)
-                    continue
-                yield Answer("environment", Verdict(answer="error", findings=(not_asked(step.host, error),)))
-                return
-            if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
-                yield Answer("incarnation", ended_since(instance, life, facts))
-                return
-            value = environment.judge(prove(facts, replace(aim, reported_path=None)))
-            if value.answer == "pass" or not tries_left:
-                break
-            # a child that has just been made and not yet begun its own program shows an empty environment
-            time.sleep(RETRY_PAUSE_S)
-        yield Answer("environment", value, facts.incarnation)
-        if aim.reported_path is not None:
+
+        def look() -> tuple[UnitFacts, Verdict]:
+            facts = self._hosts.observe([instance], [aim.variable]).units[instance]
+            return facts, environment.judge(prove(facts, replace(aim, reported_path=None)))
+
+        facts = yield from self._tried("environment", step, life, look)
+        if facts is not None and aim.reported_path is not None:
             info = next((a for a in facts.http if a.id == "server_info"), None)
             verdict = reported.judge(instance, info, aim.reported_path, aim.wanted)
             yield Answer("reported", verdict, facts.incarnation)
@@ -228,46 +214,51 @@ class Gatekeeper:
         if "contract" not in step.gates or not agreed:
             return
         instance = f"{step.service}@{step.host}"
-        for tries_left in reversed(range(PROOF_TRIES)):
-            self._check()
-            try:
-                facts = self._hosts.observe([instance], []).units[instance]
-            except OpsError as error:
-                if not about_host(error):
-                    raise
-                if tries_left and not isinstance(error, HostKeyRefused):
-                    time.sleep(RETRY_PAUSE_S)
-                    continue
-                yield Answer("contract", Verdict(answer="error", findings=(not_asked(step.host, error),)))
-                return
+
+        def look() -> tuple[UnitFacts, Verdict]:
+            facts = self._hosts.observe([instance], []).units[instance]
             info = next((a for a in facts.http if a.id == "server_info"), None)
-            verdict = contract.all_of([contract.judge(one, info, value) for one, value in agreed])
-            if verdict.answer == "pass" or not tries_left:
-                break
-            time.sleep(RETRY_PAUSE_S)  # what has just begun to answer may not say everything yet
-        yield Answer("contract", verdict, facts.incarnation)
+            return facts, contract.all_of([contract.judge(one, info, value) for one, value in agreed])
+
+        yield from self._tried("contract", step, None, look)
 
     def _version(self, step: RestartStep, wanted: VersionAim | None, life: Answer | None) -> Iterator[Answer]:
         if "version" not in step.gates or wanted is None:
             return
         instance = f"{step.service}@{step.host}"
+
+        def look() -> tuple[UnitFacts, Verdict]:
+            facts, said = self._versions.of_life(instance)
+            return facts, version.judge(instance, said, wanted.then)
+
+        yield from self._tried("version", step, life, look)
+
+    def _tried(
+        self, gate: GateKind, step: RestartStep, life: Answer | None, look: Callable[[], tuple[UnitFacts, Verdict]]
+    ) -> Generator[Answer, None, UnitFacts | None]:
+        """Look some times before what speaks against the gate counts; gives what was seen, None when that says nothing.
+
+        What has just begun may not say everything yet: a child that has not begun its own program shows an empty
+        environment. life: what was well before; when it has ended, that is the answer.
+        """
+        instance = f"{step.service}@{step.host}"
         for tries_left in reversed(range(PROOF_TRIES)):
             self._check()
             try:
-                facts, said = self._versions.of_life(instance)
+                facts, verdict = look()
             except OpsError as error:
                 if not about_host(error):
                     raise
                 if tries_left and not isinstance(error, HostKeyRefused):
                     time.sleep(RETRY_PAUSE_S)
                     continue
-                yield Answer("version", Verdict(answer="error", findings=(not_asked(step.host, error),)))
-                return
+                yield Answer(gate, Verdict(answer="error", findings=(not_asked(step.host, error),)))
+                return None
             if life is not None and life.incarnation is not None and facts.incarnation != life.incarnation:
                 yield Answer("incarnation", ended_since(instance, life, facts))
-                return
-            verdict = version.judge(instance, said, wanted.then)
+                return None
             if verdict.answer == "pass" or not tries_left:
-                break
-            time.sleep(RETRY_PAUSE_S)  # what has just begun to answer may not say everything yet
-        yield Answer("version", verdict, facts.incarnation)
+                yield Answer(gate, verdict, facts.incarnation)
+                return facts
+            time.sleep(RETRY_PAUSE_S)
+        return None
